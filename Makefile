@@ -1,0 +1,30 @@
+# Two commands: `make demo` and `make test`. Both set up .venv first; a second run starts at once.
+SHELL := /bin/bash
+BIN := .venv/bin
+READY := .venv/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint types
+
+help: ## Say what the targets do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+setup: $(READY) ## Make .venv with the exact versions of constraints.txt, and make sure of Java
+
+demo: $(READY) ## Show how evenly the schemes share a skewed stream
+	$(BIN)/skewless demo
+
+test: lint types ## Check style, types and imports, then run all tests
+	$(BIN)/pytest
+
+lint: $(READY) ## Check style and the import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(READY) ## Check types
+	$(BIN)/mypy
+
+$(READY): pyproject.toml constraints.txt scripts/setup.sh
+	scripts/setup.sh
+	@touch $@

@@ -1,0 +1,41 @@
+"""The command line: parse, call, print. One file per command; heavy imports inside them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from skewless import __version__
+from skewless.cli.demo import demo
+from skewless.cli.reproduce import reproduce
+from skewless.cli.simulate import simulate
+from skewless.errors import SkewlessError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Even work from skewed keys, on Spark.",
+)
+for command in (demo, simulate, reproduce):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"skewless {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one sentence and exit code 2."""
+    try:
+        app()
+    except SkewlessError as error:
+        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
+        sys.exit(2)

@@ -1,0 +1,34 @@
+"""Options that several commands share, and where their output goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+StreamSpec = Annotated[
+    str,
+    typer.Option(
+        "--stream", help="Stream: name:param=value,… e.g. zipf:z=1.5,keys=1e4,messages=1e6."
+    ),
+]
+SchemeSpec = Annotated[
+    str, typer.Option("--scheme", help="Scheme: name[:param=value,…], e.g. partial:choices=5.")
+]
+Workers = Annotated[int, typer.Option("--workers", help="Number of workers.")]
+Sources = Annotated[int, typer.Option("--sources", help="Sources, each with a tally of its own.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of the stream and of the hashes.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+
+
+def console_for(as_json: bool) -> Console:
+    """Output for people: on stderr when stdout is to be JSON only."""
+    return Console(stderr=as_json)
+
+
+def print_json(value: Any) -> None:
+    """JSON for machines, alone on stdout."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")

@@ -1,0 +1,62 @@
+"""`skewless simulate`: balance without an engine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from skewless.cli.options import (
+    AsJson,
+    SchemeSpec,
+    Seed,
+    Sources,
+    StreamSpec,
+    Workers,
+    console_for,
+    print_json,
+)
+
+
+def simulate(
+    stream: StreamSpec,
+    scheme: SchemeSpec,
+    workers: Workers,
+    sources: Sources = 1,
+    source_column: Annotated[
+        str | None, typer.Option(help="Column of the stream that decides a message's source.")
+    ] = None,
+    estimate: Annotated[
+        str, typer.Option(help="How sources know the loads: local, global or probe:T (messages).")
+    ] = "local",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Route a stream without an engine and say how even it came out."""
+    from skewless.report.progress import messages_bar
+    from skewless.report.tables import print_loads, table
+    from skewless.simulate.balance import balance
+    from skewless.streams import stream_of
+
+    console = console_for(as_json)
+    flow = stream_of(stream)
+    with messages_bar(console, "routing", flow.length()) as progress:
+        result = balance(
+            flow,
+            scheme,
+            workers,
+            sources=sources,
+            source_column=source_column,
+            estimate=estimate,
+            seed=seed,
+            progress=progress,
+        )
+    figures = result.as_json()
+    if as_json:
+        print_json(figures)
+        return
+    loads = figures.pop("loads")
+    rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
+    console.print(table("How even it was", rows))
+    if workers <= 64:
+        print_loads(console, result.scheme, loads)

@@ -1,0 +1,18 @@
+"""The one kind of error a user's mistake raises: a single sentence that says what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class SkewlessError(ValueError):
+    """What the user gave cannot be used; the message says what is allowed."""
+
+
+def unknown(kind: str, given: str, valid: Iterable[str]) -> SkewlessError:
+    """An error for a name that does not exist, with the nearest spelling and all valid names."""
+    names = sorted(valid)
+    close = difflib.get_close_matches(given, names, n=1)
+    hint = f"; did you mean '{close[0]}'?" if close else "."
+    return SkewlessError(f"There is no {kind} '{given}'{hint} Valid: {', '.join(names)}.")

@@ -1,0 +1,1 @@
+"""Results for people: tables on a terminal, pictures in a file. Reads results, computes none."""

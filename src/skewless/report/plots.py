@@ -1,0 +1,71 @@
+"""Pictures: every panel of a result on one sheet, as PNG."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from skewless.errors import SkewlessError
+from skewless.results import Panel
+
+# Okabe and Ito's palette: told apart by colour-blind readers too.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKERS = "osD^vPX*"
+
+
+def save(panels: Sequence[Panel], title: str, path: Path) -> None:
+    """Draw the panels beside each other, at most three in a row."""
+    pyplot = _pyplot()
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=(4.6 * columns + 0.6, 3.6 * rows + 0.6), squeeze=False
+    )
+    for axis in axes.flat[len(panels) :]:
+        axis.set_visible(False)
+    for axis, panel in zip(axes.flat, panels, strict=False):
+        _draw(axis, panel)
+    figure.suptitle(title)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+
+
+def _draw(axis: Any, panel: Panel) -> None:
+    for number, line in enumerate(panel.lines):
+        colour = COLOURS[number % len(COLOURS)]
+        marker = MARKERS[number % len(MARKERS)]
+        if panel.kind == "bars":
+            width = 0.8 / len(panel.lines)
+            places = [i + (number - (len(panel.lines) - 1) / 2) * width for i in range(len(line.x))]
+            axis.bar(places, line.y, width, label=line.label, color=colour)
+            step = -(-len(line.x) // 12)
+            axis.set_xticks(range(0, len(line.x), step), [str(x) for x in line.x][::step])
+        elif panel.kind == "points":
+            axis.scatter(line.x, line.y, label=line.label, color=colour, marker=marker)
+        else:
+            few = marker if len(line.x) <= 40 else None
+            axis.plot(line.x, line.y, label=line.label, color=colour, marker=few, ms=4, lw=1.3)
+    if panel.log_x:
+        axis.set_xscale("log")
+    if panel.log_y:
+        axis.set_yscale("log")
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xlabel(panel.x_label)
+    axis.set_ylabel(panel.y_label)
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=7)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise SkewlessError(
+            "Pictures need matplotlib: install it with pip install 'skewless[plots]'."
+        ) from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot

@@ -1,0 +1,30 @@
+"""The registry of schemes: one file per scheme, one line here."""
+
+from __future__ import annotations
+
+from skewless.schemes.api import Feedback, RouteTable, Scheme
+from skewless.schemes.key import KeyGrouping
+from skewless.schemes.off_greedy import OfflineGreedy
+from skewless.schemes.on_greedy import OnlineGreedy
+from skewless.schemes.partial import PartialKeyGrouping
+from skewless.schemes.potc import StaticPowerOfTwoChoices
+from skewless.schemes.shuffle import ShuffleGrouping
+from skewless.spec import build
+
+_ALL: tuple[type[Scheme], ...] = (
+    KeyGrouping,
+    ShuffleGrouping,
+    PartialKeyGrouping,
+    StaticPowerOfTwoChoices,
+    OnlineGreedy,
+    OfflineGreedy,
+)
+SCHEMES: dict[str, type[Scheme]] = {scheme.name: scheme for scheme in _ALL}
+
+
+def scheme_of(scheme: Scheme | str) -> Scheme:
+    """A scheme from its object or its spec string, such as `partial:choices=5`."""
+    return scheme if isinstance(scheme, Scheme) else build(SCHEMES, scheme, "scheme")
+
+
+__all__ = ["SCHEMES", "Feedback", "RouteTable", "Scheme", "scheme_of"]

@@ -1,0 +1,174 @@
+"""What a scheme is: parameters, a plan, a tally per source, a gauge per worker, compiled steps.
+
+A scheme is a frozen dataclass of parameters. All state lives in NamedTuples of NumPy arrays that
+pickle, cross Arrow and compile: the **plan** (the driver's decision, read-only), a **tally** per
+source (starts empty), a **gauge** for all workers (leading axis W). An absent part is `()`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from skewless.errors import SkewlessError
+from skewless.schemes import loops
+from skewless.schemes.loops import specialise
+from skewless.spec import Described
+
+Arrays = tuple[Any, ...]
+I32 = npt.NDArray[np.int32]
+I64 = npt.NDArray[np.int64]
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+
+NO_SIGNAL = 0
+TRUE_LOAD = 1  # signal[0] is the worker's load over all sources, divided by their number
+
+
+class Feedback(NamedTuple):
+    """What an engine saw of its workers since the last plan; all zero where it saw nothing."""
+
+    served: F64  # [W] messages
+    busy_s: F64  # [W] seconds of work
+    queue: F64  # [W] messages waiting
+    loads: F64  # [W] messages since the start
+
+    @classmethod
+    def none(cls, workers: int) -> Feedback:
+        """Nothing was seen."""
+        return cls(*(np.zeros(workers) for _ in cls._fields))
+
+
+class RouteTable(NamedTuple):
+    """A plan that needs no tally, in a form that an engine compiles to its own expressions.
+
+    A head key goes to its worker; any other key to the worker of its bucket, where the bucket is
+    31 bits of the first choice's hash scaled to the number of buckets.
+    """
+
+    seeds: U64  # [2] hash seeds of the choices
+    seed: int  # the seed they come from: literals 2·seed and 2·seed + 1
+    buckets: I32  # [b] the worker of each bucket
+    heads: U64  # [h] identities
+    head_workers: I32  # [h]
+
+
+@njit(cache=True)
+def never_mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
+    """No note rides on any message."""
+    return False
+
+
+@njit(cache=True)
+def serve_silently(
+    plan: Any,
+    gauge: Any,
+    worker: int,
+    key: np.uint64,
+    cost: float,
+    now: float,
+    marked: bool,
+    note: F64,
+    signal: F64,
+) -> int:
+    """The worker sends no signal."""
+    return NO_SIGNAL
+
+
+@njit(cache=True)
+def hear_nothing(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
+    """Signals are ignored."""
+
+
+@njit(cache=True)
+def hear_true_load(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
+    """Probing: the tally's load of a worker becomes the true one."""
+    if kind == TRUE_LOAD:
+        tally.loads[worker] = signal[0]
+
+
+class Scheme(Described, ABC):
+    """Base of all schemes: most need only `plan`, `tally`, `choose` and `route`.
+
+    Compiled functions are class attributes, one message each; the loops belong to the hosts:
+
+    - `choose(plan, tally, key, weight, now) -> worker` updates the tally
+    - `mark(plan, tally, worker, note) -> bool`: does a note ride on this message
+    - `serve(plan, gauge, worker, key, cost, now, marked, note, signal) -> kind`, 0 = none
+    - `hear(plan, tally, worker, kind, signal, now)`: a signal arrives, late, at one source
+    - `route(plan, tally, keys, weights, times, out)`: the loop over `choose`, made here
+    """
+
+    learns: ClassVar[Literal["nothing", "prefix", "stream"]] = "nothing"
+    coordinated: ClassVar[bool] = False
+    """Remembers every key at the source: sources would have to share the memory."""
+    one_worker_per_key: ClassVar[bool] = False
+    """Under one plan a key has one worker whatever the source: functions need no merge."""
+
+    choose: ClassVar[Callable[..., Any]]
+    route: ClassVar[Callable[..., Any]]
+    mark: ClassVar[Callable[..., Any]] = staticmethod(never_mark)
+    serve: ClassVar[Callable[..., Any]] = staticmethod(serve_silently)
+    hear: ClassVar[Callable[..., Any]] = staticmethod(hear_nothing)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "choose" in vars(cls):
+            cls.route = staticmethod(specialise(loops.route, cls))
+
+    @property
+    def learning_messages(self) -> int:
+        """How many messages a scheme that learns from a prefix only learns from."""
+        return 0
+
+    @property
+    def replan_every(self) -> int:
+        """Messages after which a simulation replans, as an engine does per batch; 0 = never."""
+        return 0
+
+    @abstractmethod
+    def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> Arrays:
+        """The first plan, before anything was seen."""
+
+    def tally(self, plan: Any, source: int) -> Arrays:
+        """What one source keeps; starts empty."""
+        return ()
+
+    def gauge(self, plan: Any) -> Arrays:
+        """What the workers keep, with leading axis W."""
+        return ()
+
+    def reserve(self, tally: Any, messages: int) -> Any:
+        """The tally with room for that many more messages; called before each span."""
+        return tally
+
+    def report(self, plan: Any, tally: Any) -> Arrays:
+        """The mergeable part of a tally."""
+        return ()
+
+    def merge(self, a: Any, b: Any) -> Arrays:
+        """Two reports as one: associative and commutative."""
+        return ()
+
+    def replan(self, plan: Any, report: Any, feedback: Feedback) -> Any:
+        """The plan for the next span of the stream."""
+        return plan
+
+    def table(self, plan: Any) -> RouteTable | None:
+        """The plan as a route table, or None if routing needs a tally."""
+        return None
+
+    def most_workers_per_key(self, workers: int) -> int:
+        """The bound on a key's workers under one plan that this scheme promises."""
+        return workers
+
+
+def check_workers(workers: int) -> None:
+    """Refuse a number of workers that is not at least one."""
+    if workers < 1:
+        raise SkewlessError(f"The number of workers must be at least 1, not {workers}.")

@@ -1,0 +1,1 @@
+"""Hosts that run schemes over streams without an engine."""

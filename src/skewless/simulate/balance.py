@@ -1,0 +1,235 @@
+"""Balance without time: route a stream, count the loads, measure how even they are.
+
+Memory does not grow with the stream: checkpoints thin themselves out by halves, keys are counted
+within a limit (`replication`), and a stream is read chunk by chunk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from skewless import measures
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme, scheme_of
+from skewless.schemes.api import F64, I32, I64
+from skewless.simulate.replication import Counted, PairCounter
+from skewless.simulate.sources import Estimate, Sources
+from skewless.streams import Chunk, Stream, stream_of
+
+_CHECKPOINTS = 2048  # kept at most; at least half as many once the stream is long enough
+_FIRST_INTERVAL = 64
+
+
+@dataclass(frozen=True)
+class BalanceResult:
+    """How even a scheme was over one stream; the fields of `skewless simulate --json`."""
+
+    stream: str
+    scheme: str
+    workers: int
+    sources: int
+    messages: int
+    keys: int
+    loads: list[int]
+    imbalance: float
+    average_imbalance: float
+    percent_imbalance: float
+    stddev: float
+    stddev_percent: float
+    replication: float
+    learned: int
+    messages_per_second: float
+    checkpoint_messages: npt.NDArray[np.int64]
+    checkpoint_excesses: F64  # max − mean, in messages
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain numbers only; the series through time stay out."""
+        plain = asdict(self)
+        del plain["checkpoint_messages"], plain["checkpoint_excesses"]
+        return plain
+
+
+class LoadRecorder:
+    """Loads so far, and max − mean at evenly spaced checkpoints of a stream of unknown length."""
+
+    def __init__(self, workers: int) -> None:
+        self.loads = np.zeros(workers, np.int64)
+        self._state = np.array([0, 0, _FIRST_INTERVAL, 0])  # messages, max, interval, checkpoints
+        self._maxima = np.zeros(_CHECKPOINTS, np.int64)
+
+    def add(self, workers: I32) -> None:
+        """Record these messages' workers."""
+        done = 0
+        while done < workers.size:
+            done = _record(self.loads, workers, done, self._state, self._maxima)
+            if self._state[3] == _CHECKPOINTS:
+                # Full: keep every second checkpoint, at twice the interval.
+                self._maxima[: _CHECKPOINTS // 2] = self._maxima[1::2].copy()
+                self._state[2] *= 2
+                self._state[3] = _CHECKPOINTS // 2
+
+    @property
+    def messages(self) -> int:
+        """Messages recorded."""
+        return int(self._state[0])
+
+    def checkpoints(self) -> tuple[I64, F64]:
+        """At which messages, and max − mean there; a short stream has one, its end."""
+        count = int(self._state[3])
+        if not count:
+            at = np.array([self.messages])
+            maxima = np.array([self.loads.max()])
+        else:
+            at = self._state[2] * np.arange(1, count + 1)
+            maxima = self._maxima[:count]
+        return at, maxima - at / self.loads.size
+
+
+@njit(cache=True)
+def _record(loads: I64, workers: I32, start: int, state: I64, maxima: I64) -> int:
+    """Count until the checkpoints are full or the messages used up; where it stopped."""
+    messages, most, interval, filled = state[0], state[1], state[2], state[3]
+    due = interval - messages % interval
+    i = start
+    while i < workers.size and filled < maxima.size:
+        stop = min(workers.size, i + due)
+        due -= stop - i
+        messages += stop - i
+        for j in range(i, stop):
+            load = loads[workers[j]] + 1
+            loads[workers[j]] = load
+            most = max(most, load)
+        i = stop
+        if due == 0:
+            maxima[filled] = most
+            filled += 1
+            due = interval
+    state[0], state[1], state[3] = messages, most, filled
+    return i
+
+
+@dataclass(frozen=True)
+class Case:
+    """One system to put a stream through."""
+
+    scheme: Scheme | str
+    workers: int
+    sources: int = 1
+    estimate: str = "local"
+
+
+def balance(
+    stream: Stream | str,
+    scheme: Scheme | str,
+    workers: int,
+    *,
+    sources: int = 1,
+    source_column: str | None = None,
+    estimate: str = "local",
+    seed: int = 0,
+    progress: Callable[[int], None] | None = None,
+) -> BalanceResult:
+    """Route a stream and measure it; `progress` is told the number of messages of each chunk.
+
+    A scheme that learns from a prefix routes it provisionally; that prefix counts in no figure but
+    `learned`. One that learns from the whole stream reads it twice.
+    """
+    case = Case(scheme, workers, sources, estimate)
+    return balance_all(stream, [case], source_column=source_column, seed=seed, progress=progress)[0]
+
+
+def balance_all(
+    stream: Stream | str,
+    cases: Sequence[Case],
+    *,
+    source_column: str | None = None,
+    seed: int = 0,
+    replication: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> list[BalanceResult]:
+    """Put one stream through several systems at once; without replication it is faster."""
+    flow = stream_of(stream)
+    runs = [_Run(case, seed, replication) for case in cases]
+
+    def chunks() -> Iterator[Chunk]:
+        for chunk in flow.chunks(seed, source_column):
+            yield chunk
+            if progress:
+                progress(chunk.keys.size)
+
+    learners = [run for run in runs if run.scheme.learns == "stream"]
+    if learners:
+        for chunk in chunks():
+            for run in learners:
+                run.system.route(chunk.keys, chunk.sources)
+        for run in learners:
+            run.system.adopt(run.system.learned_plan())
+    for chunk in chunks():
+        for run in runs:
+            run.add(chunk)
+    return [run.result(flow.spec) for run in runs]
+
+
+class _Run:
+    """One case at work on a stream."""
+
+    def __init__(self, case: Case, seed: int, replication: bool) -> None:
+        self.case = case
+        self.scheme = scheme_of(case.scheme)
+        self.system = Sources(
+            self.scheme, case.workers, case.sources, seed, Estimate.parse(case.estimate)
+        )
+        prefix = self.scheme.learns == "prefix"
+        self._to_learn = self.scheme.learning_messages if prefix else 0
+        self._learned = 0
+        self._recorder = LoadRecorder(case.workers)
+        self._pairs = PairCounter(case.workers) if replication else None
+        self._routing_s = 0.0
+
+    def add(self, chunk: Chunk) -> None:
+        start_s = time.perf_counter()
+        routed = self.system.route(chunk.keys, chunk.sources)
+        self._routing_s += time.perf_counter() - start_s
+        skipped = min(self._to_learn - self._learned, routed.size)
+        self._learned += skipped
+        self._recorder.add(routed[skipped:])
+        if self._pairs:
+            self._pairs.add(chunk.keys[skipped:], routed[skipped:])
+
+    def result(self, stream: str) -> BalanceResult:
+        messages, loads = self._recorder.messages, self._recorder.loads
+        if not messages:
+            raise SkewlessError(
+                f"The stream {stream} ends within the {self._to_learn} messages that "
+                f"{self.scheme.spec} learns from: give a longer stream or learn from less."
+                if self._learned
+                else f"The stream {stream} is empty: there is nothing to route."
+            )
+        at, excesses = self._recorder.checkpoints()
+        counted = self._pairs.count() if self._pairs else Counted(0, 0)
+        return BalanceResult(
+            stream=stream,
+            scheme=self.scheme.spec,
+            workers=self.case.workers,
+            sources=self.case.sources,
+            messages=messages,
+            keys=counted.keys,
+            loads=loads.tolist(),
+            imbalance=measures.imbalance(loads),
+            average_imbalance=measures.average_imbalance(excesses, messages),
+            percent_imbalance=measures.percent_imbalance(loads),
+            stddev=measures.stddev(loads),
+            stddev_percent=measures.stddev_percent(loads),
+            replication=measures.replication(counted.pairs, counted.keys),
+            learned=self._learned,
+            messages_per_second=(self._learned + messages) / self._routing_s,
+            checkpoint_messages=at,
+            checkpoint_excesses=excesses,
+        )

@@ -1,0 +1,1 @@
+"""Small compiled data structures over NumPy arrays: each file has its arrays, update and merge."""

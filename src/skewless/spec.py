@@ -1,0 +1,116 @@
+"""Spec strings: `name` or `name:param=value,param=value` for a frozen dataclass of parameters."""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+
+from skewless.errors import SkewlessError, unknown
+
+T = TypeVar("T")
+
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def split_list(text: str) -> list[str]:
+    """Split a comma-separated list of specs.
+
+    An item with `=` and no `:` continues the one before it:
+
+    >>> split_list("key,partial:choices=5,d-choices:a=1,b=2")
+    ['key', 'partial:choices=5', 'd-choices:a=1,b=2']
+    """
+    specs: list[str] = []
+    for item in text.split(","):
+        if "=" in item and ":" not in item.split("=")[0] and specs:
+            specs[-1] += "," + item
+        elif item.strip():
+            specs.append(item.strip())
+    return specs
+
+
+def build(registry: Mapping[str, type[T]], text: str, kind: str) -> T:
+    """The object that a spec string describes; every mistake is one sentence."""
+    name, _, rest = text.strip().partition(":")
+    if name not in registry:
+        raise unknown(kind, name, registry)
+    cls = registry[name]
+    hints = get_type_hints(cls)
+    known = {f.name: f for f in fields(cls) if f.init}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        param, equals, value = part.partition("=")
+        param = param.strip()
+        if not equals:
+            raise SkewlessError(
+                f"'{part}' in {kind} '{text}' is not of the form param=value; "
+                f"{name} takes {_describe(known)}."
+            )
+        if param not in known:
+            raise unknown(f"parameter of {kind} {name} called", param, known)
+        values[param] = convert(value.strip(), hints[param], f"{name}:{param}")
+    missing = [n for n, f in known.items() if _required(f) and n not in values]
+    if missing:
+        raise SkewlessError(
+            f"{kind.capitalize()} '{name}' needs {', '.join(missing)}: "
+            f"write {name}:{','.join(f'{n}=…' for n in missing)}."
+        )
+    return cls(**values)
+
+
+def convert(value: str, hint: Any, where: str) -> Any:
+    """The text `value` as the annotated type; whole numbers may be written 1e6 or 1_000_000."""
+    origin = get_origin(hint)
+    if origin in (types.UnionType, typing.Union):
+        inner = [a for a in get_args(hint) if a is not type(None)]
+        return convert(value, inner[0], where)
+    if origin is typing.Literal:
+        if value not in get_args(hint):
+            raise unknown(f"value for {where} called", value, map(str, get_args(hint)))
+        return value
+    try:
+        if hint is bool:
+            return _TRUTHS[value.lower()]
+        if hint is int:
+            number = float(value)
+            if number != int(number):
+                raise ValueError
+            return int(value) if value.lstrip("-").isdigit() else int(number)
+        if hint is float:
+            return float(value)
+    except (ValueError, KeyError, OverflowError):
+        article = {bool: "true or false", int: "a whole number", float: "a number"}[hint]
+        raise SkewlessError(f"{where} takes {article}, not '{value}'.") from None
+    return value
+
+
+def describe(thing: Any, name: str) -> str:
+    """The spec string of a dataclass: its name and the parameters that differ from the defaults."""
+    changed = [
+        f"{f.name}={str(v).lower() if isinstance(v, bool) else v}"
+        for f in fields(thing)
+        if f.init and (v := getattr(thing, f.name)) != f.default
+    ]
+    return name + (":" + ",".join(changed) if changed else "")
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def _describe(known: Mapping[str, Any]) -> str:
+    return ", ".join(sorted(known)) or "no parameters"
+
+
+class Described:
+    """Mixin: a parameter object that knows its own name and prints as its spec string."""
+
+    name: ClassVar[str]
+
+    @property
+    def spec(self) -> str:
+        """The spec string that builds this object again."""
+        return describe(self, self.name)

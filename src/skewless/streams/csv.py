@@ -1,0 +1,96 @@
+"""Comma-separated files with a header: every row is a message, one column its key."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NoReturn
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from skewless.errors import SkewlessError, unknown
+from skewless.hashing import identities
+from skewless.streams.api import Chunk, Stream
+from skewless.streams.files import BLOCK_BYTES, explained, open_bytes, refuse_encoding
+
+
+@dataclass(frozen=True)
+class CommaSeparated(Stream):
+    """A column of a CSV file, plain or gzip, with a header and optional double quotes.
+
+    Keys are strings; an empty field is the empty string. An empty line is a row only where there
+    is but one column.
+
+    path: the file.
+    column: the key's column, by its name in the header or by its number, counted from 1.
+    """
+
+    path: str
+    column: str
+
+    name: ClassVar[str] = "csv"
+
+    def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
+        """One chunk per block of the file."""
+        with explained(self.path):
+            header = self._header()
+            if not header:
+                return
+            wanted = [self._number(self.column, header)]
+            if source_column is not None:
+                wanted.append(self._number(source_column, header))
+            with open_bytes(self.path) as file:
+                try:
+                    for batch in _read(file, len(header), wanted):
+                        columns = [identities(batch.column(number)) for number in wanted]
+                        yield Chunk(columns[0], columns[1] if len(columns) > 1 else None)
+                except pa.ArrowInvalid as error:
+                    self._refuse(error)
+
+    def _header(self) -> list[str]:
+        with open_bytes(self.path) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            try:
+                return next(csv.reader(text), [])
+            except csv.Error as error:
+                self._refuse(error)
+
+    def _number(self, column: str, header: list[str]) -> str:
+        """The column as the number, counted from 1, that names it below."""
+        column = str(column)
+        if column in header:
+            return str(header.index(column) + 1)
+        if column.isdecimal() and 1 <= int(column) <= len(header):
+            return str(int(column))
+        raise unknown(f"column of '{self.path}' called", column, header)
+
+    def _refuse(self, error: Exception) -> NoReturn:
+        message = str(error).splitlines()[0]
+        if "UTF8" in message or "UTF-8" in message:
+            refuse_encoding(self.path, error)
+        raise SkewlessError(
+            f"The file '{self.path}' is not well-formed CSV: {message.rstrip('.')}."
+        ) from error
+
+
+def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    # Columns are named by their numbers, so names that occur twice in a header do no harm.
+    names = [str(number + 1) for number in range(columns)]
+    reader = arrow_csv.open_csv(
+        file,
+        read_options=arrow_csv.ReadOptions(
+            block_size=BLOCK_BYTES, column_names=names, skip_rows_after_names=1, use_threads=False
+        ),
+        parse_options=arrow_csv.ParseOptions(
+            newlines_in_values=True, ignore_empty_lines=columns > 1
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            include_columns=list(dict.fromkeys(wanted)),
+            column_types=dict.fromkeys(wanted, pa.string()),
+            strings_can_be_null=False,
+        ),
+    )
+    yield from reader

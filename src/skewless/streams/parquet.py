@@ -1,0 +1,66 @@
+"""Parquet files: every row is a message, one column its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from skewless.errors import SkewlessError, unknown
+from skewless.hashing import identities
+from skewless.streams.api import CHUNK_MESSAGES, Chunk, Stream
+from skewless.streams.files import explained
+
+
+@dataclass(frozen=True)
+class Parquet(Stream):
+    """A column of a Parquet file; keys keep the column's type, so int 1 and long 1 differ.
+
+    path: the file.
+    column: the name of the column that is the key; a null in it is an error.
+    """
+
+    path: str
+    column: str
+
+    name: ClassVar[str] = "parquet"
+
+    def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
+        """One chunk per batch of rows."""
+        with explained(self.path):
+            try:
+                yield from self._batches(source_column)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                reason = str(error).splitlines()[0].rstrip(".")
+                raise SkewlessError(
+                    f"The file '{self.path}' is not a readable Parquet file: {reason}."
+                ) from error
+
+    def _batches(self, source_column: str | None) -> Iterator[Chunk]:
+        with pq.ParquetFile(Path(self.path).expanduser()) as file:
+            wanted = [self.column] if source_column is None else [self.column, source_column]
+            for column in wanted:
+                if column not in file.schema_arrow.names:
+                    raise unknown(
+                        f"column of '{self.path}' called", column, file.schema_arrow.names
+                    )
+            rows_before = 0
+            for batch in file.iter_batches(CHUNK_MESSAGES, columns=list(dict.fromkeys(wanted))):
+                columns = [
+                    identities(self._without_nulls(batch.column(c), c, rows_before)) for c in wanted
+                ]
+                rows_before += len(batch)
+                yield Chunk(columns[0], None if source_column is None else columns[1])
+
+    def _without_nulls(self, array: Any, column: str, rows_before: int) -> Any:
+        if array.null_count:
+            row = rows_before + array.is_null().index(True).as_py() + 1
+            raise SkewlessError(
+                f"Row {row} of '{self.path}' has a null in column '{column}': a message needs a "
+                "key, so drop or fill the nulls first."
+            )
+        return array

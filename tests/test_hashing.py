@@ -1,0 +1,102 @@
+"""Identities are Spark's xxhash64; choices are distinct and even. (Spark itself: tests/spark.)"""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import xxhash
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from skewless.errors import SkewlessError
+from skewless.hashing import choices, identities, identity, least_prime
+from tests.naive import hashing as naive
+
+
+@given(st.lists(st.one_of(st.none(), st.text(), st.text(min_size=30, max_size=200))))
+def test_arrays_of_text_hash_as_each_word_does(words):
+    expected = [42 if w is None else xxhash.xxh64_intdigest(w.encode(), seed=42) for w in words]
+    array = pa.array(words, pa.string())
+    assert identities(array).tolist() == expected
+    assert identities(array.dictionary_encode()).tolist() == expected
+    assert [identity(w) for w in words] == expected
+
+
+@given(st.lists(st.binary(max_size=100), min_size=3))
+def test_bytes_and_sliced_arrays_hash_by_their_own_bytes(values):
+    whole = identities(pa.array(values, pa.binary()))
+    assert identities(pa.array(values, pa.binary())[2:]).tolist() == whole[2:].tolist()
+    assert whole.tolist() == [xxhash.xxh64_intdigest(v, seed=42) for v in values]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_longs_hash_by_their_eight_bytes(values):
+    expected = [
+        xxhash.xxh64_intdigest(v.to_bytes(8, "little", signed=True), seed=42) for v in values
+    ]
+    assert identities(np.array(values, np.int64)).tolist() == expected
+
+
+def test_the_identity_depends_on_the_width_of_a_whole_number():
+    narrow = identities(np.array([1], np.int32))
+    assert narrow.tolist() == [xxhash.xxh64_intdigest((1).to_bytes(4, "little"), seed=42)]
+    assert narrow.tolist() != identities(np.array([1], np.int64)).tolist()
+    assert narrow.tolist() == identities(np.array([1], np.int16)).tolist()
+
+
+def test_zero_has_one_sign_and_nan_one_bit_pattern():
+    strange = np.array([0x7FF8000000000001], np.uint64).view(np.float64)[0]
+    hashed = identities(np.array([0.0, -0.0, np.nan, strange]))
+    assert hashed[0] == hashed[1]
+    assert hashed[2] == hashed[3]
+    assert hashed[0] != hashed[2]
+
+
+@given(st.lists(st.tuples(st.one_of(st.none(), st.text()), st.integers(-5, 5)), min_size=1))
+def test_several_columns_are_chained_and_null_leaves_the_hash_as_it_was(rows):
+    words, numbers = zip(*rows, strict=True)
+    hashed = identities(pa.array(words, pa.string()), pa.array(numbers, pa.int64()))
+    assert hashed.tolist() == [identity(row) for row in rows]
+    assert identity((None, 3)) == identity(3)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 120), st.integers(0, 2**30 - 1), st.data())
+def test_choices_are_distinct_and_equal_the_naive_ones(key, workers, seed, data):
+    count = data.draw(st.integers(1, workers))
+    chosen = choices(key, workers, count, seed)
+    assert len(set(chosen)) == count
+    assert chosen == naive.choices(key, workers, count, seed)
+
+
+@pytest.mark.parametrize("workers", [2, 3, 10, 50])
+@pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 2), (2, 4)])
+def test_workers_and_ordered_pairs_of_choices_are_uniform(workers, pair):
+    if pair[1] >= workers:
+        return
+    keys = 20 * workers * workers
+    chosen = np.array([choices(identity(key), workers, pair[1] + 1) for key in range(keys)])
+    for column in pair:
+        assert stats.chisquare(np.bincount(chosen[:, column], minlength=workers)).pvalue > 1e-4
+    joint = np.bincount(chosen[:, pair[0]] * workers + chosen[:, pair[1]], minlength=workers**2)
+    apart = ~np.eye(workers, dtype=bool).ravel()
+    assert joint[~apart].sum() == 0
+    if pair == (0, 1):
+        assert stats.chisquare(joint[apart]).pvalue > 1e-4
+    else:
+        # Leaving out numbers ≥ W makes later pairs a little uneven: no pair is rare or common.
+        assert joint[apart].max() < 4 * joint[apart].mean()
+
+
+def test_bad_input_is_one_sentence():
+    with pytest.raises(SkewlessError, match="at least 5 workers"):
+        choices(1, 4, 5)
+    with pytest.raises(SkewlessError, match="differ in length"):
+        identities([1, 2], [1])
+    with pytest.raises(SkewlessError, match="cannot be hashed"):
+        identities(pa.array([[1]]))
+    with pytest.raises(SkewlessError, match="A seed is"):
+        choices(1, 4, 2, seed=2**30)
+
+
+def test_least_prime():
+    assert [least_prime(n) for n in (1, 2, 4, 50, 97, 100)] == [2, 2, 5, 53, 97, 101]
