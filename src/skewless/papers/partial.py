@@ -65,14 +65,19 @@ def table2(setting: Setting) -> Reproduction:
 
         checks += [
             at_most(
-                f"{symbol}, W = 5: PKG ends as even as Off-Greedy (messages apart)",
-                _ends_apart(seen["PKG", 5], seen["Off-Greedy", 5]),
+                f"{symbol}, W = 5: PKG is a message or so from even, on average (paper: 0.8)",
+                value("PKG", 5) * results[0].messages,
                 2,
             ),
             at_most(
-                f"{symbol}, W = 10: PKG ends 2–3 × above Off-Greedy (messages apart)",
-                _ends_apart(seen["PKG", 10], seen["Off-Greedy", 10]),
-                4,
+                f"{symbol}, W = 10: PKG is a few messages from even, on average (paper: 3)",
+                value("PKG", 10) * results[0].messages,
+                5,
+            ),
+            at_most(
+                f"{symbol}, W = 5 and 10: Off-Greedy ends within a message of even (paper: 0.9)",
+                max(seen["Off-Greedy", w].imbalance for w in (5, 10)) * results[0].messages,
+                1,
             ),
             at_most(
                 f"{symbol}, W = 50: PKG below Off-Greedy",
@@ -118,15 +123,10 @@ def table2(setting: Setting) -> Reproduction:
         panels,
         [
             "The paper's Off-Greedy figures at W = 5 and 10 are below one message, which no "
-            "average over a stream in arrival order can be for keys fixed to workers: those two rows "
-            "compare the ends."
+            "average over a stream in arrival order can be for keys fixed to workers: its end "
+            "is compared there."
         ],
     )
-
-
-def _ends_apart(a: BalanceResult, b: BalanceResult) -> float:
-    """How many messages apart the two schemes' imbalances are at the end."""
-    return abs(a.imbalance - b.imbalance) * a.messages
 
 
 def figure4(setting: Setting) -> Reproduction:
@@ -299,8 +299,8 @@ def figure7(setting: Setting) -> Reproduction:
         for w in WORKERS
     ]
     notes = [
-        "Choices are distinct here, so W = 5 stays even up to z ≈ 1.4; with colliding hashes, as "
-        "in the paper, it breaks at z ≈ 1.2."
+        "Between those bounds the hash's luck decides: with several hot keys on W = 5 workers the "
+        "break comes at z = 1.2 or 1.3, by the number of keys."
     ]
     return Reproduction(
         "partial-fig7",
@@ -391,7 +391,7 @@ def figure9(setting: Setting) -> Reproduction:
     held = 1e-5
     checks = [
         at_most("W = 5 is even from d = 2 with distinct choices (paper: 4)", value[5, 2], held),
-        at_least("W = 10 is uneven at d = 2", value[10, 2], 1e-4),
+        at_least("W = 10 is uneven at d = 2: times d = 3's", value[10, 2] / value[10, 3], 30),
         at_most("W = 10 is even from d = 3", value[10, 3], held),
         at_least("W = 40 is uneven at d = 5", value[40, 5], BROKEN),
         at_most("W = 40 is even from d = 8 (paper: 9)", value[40, 8], held),

@@ -42,8 +42,8 @@ def data_set(symbol: str, setting: Setting) -> Stream:
     messages = 2_000_000 if setting.quick else 10_000_000
     return stream_of(
         {
-            "WP": f"zipf:z=1.0,keys=26000,messages={messages}",
-            "TW": f"zipf:z=0.85,keys=300000,messages={messages}",
+            "WP": f"zipf:z=1.055,keys=2900000,messages={messages}",
+            "TW": f"zipf:z=0.89,keys=3100000,messages={messages}",
             "CT": f"drift:z=0.8,keys=2900,messages={messages},period={messages // 10}",
             "LN1": f"lognormal:mu=1.789,sigma=2.366,messages={messages}",
             "LN2": f"lognormal:mu=2.245,sigma=1.133,messages={messages}",

@@ -15,9 +15,9 @@ MARKERS = "osD^vPX*"
 
 
 def save(panels: Sequence[Panel], title: str, path: Path) -> None:
-    """Draw the panels beside each other, at most three in a row."""
+    """Draw the panels beside each other, at most three in a row; four make a square."""
     pyplot = _pyplot()
-    columns = min(3, len(panels))
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure, axes = pyplot.subplots(
         rows, columns, figsize=(4.6 * columns + 0.6, 3.6 * rows + 0.6), squeeze=False

@@ -1,0 +1,144 @@
+"""The command line as a user meets it: contract, exit codes, one sentence per mistake."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from skewless.cli import app, main
+from skewless.papers import EXPERIMENTS
+from skewless.schemes import SCHEMES
+
+SIMULATE = ["simulate", "--stream", "zipf:z=1.0,keys=100,messages=2000"]
+CONTRACT = (
+    "stream scheme workers sources messages keys loads imbalance average_imbalance "
+    "percent_imbalance stddev stddev_percent replication learned messages_per_second"
+)
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def sentence(capsys, monkeypatch, *arguments):
+    """What a mistake prints on stderr; it must exit with 2 and print nothing else."""
+    monkeypatch.setattr(sys, "argv", ["skewless", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    printed = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    return printed.err
+
+
+def test_simulate_json_has_the_contract_s_fields_and_nothing_else_on_stdout():
+    result = run(*SIMULATE, "--scheme", "partial", "--workers", "4", "--sources", "3", "--json")
+    figures = json.loads(result.stdout)
+    assert list(figures) == CONTRACT.split()
+    assert sum(figures["loads"]) == figures["messages"] == 2000
+    assert figures["sources"] == 3
+
+
+@pytest.mark.parametrize("scheme", sorted(SCHEMES))
+def test_every_scheme_simulates_from_the_command_line(scheme):
+    spec = scheme + (":learn=500" if SCHEMES[scheme].learns == "prefix" else "")
+    result = run(*SIMULATE, "--scheme", spec, "--workers", "5", "--json")
+    assert result.exit_code == 0, result.output
+    figures = json.loads(result.stdout)
+    assert sum(figures["loads"]) == figures["messages"] == 2000 - figures["learned"]
+
+
+def test_simulate_prints_a_table_and_the_loads():
+    result = run(*SIMULATE, "--scheme", "key", "--workers", "3")
+    assert "replication" in result.stdout
+    assert "█" in result.stdout
+
+
+def test_the_same_seed_gives_the_same_figures_and_another_seed_others():
+    def loads(seed):
+        return json.loads(
+            run(*SIMULATE, "--scheme", "key", "--workers", "9", "--seed", seed, "--json").stdout
+        )["loads"]
+
+    assert loads("3") == loads("3")
+    assert loads("3") != loads("4")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--scheme", "parial", "--workers", "4"], "did you mean 'partial'"),
+        (["--scheme", "partial:choices=5", "--workers", "4"], "at least 5 workers"),
+        (["--scheme", "key", "--workers", "0"], "workers must be at least 1"),
+        (["--scheme", "key", "--workers", "2", "--estimate", "x"], "local, global or probe:T"),
+        (["--scheme", "key", "--workers", "2", "--source-column", "1"], "no source column"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, arguments, says):
+    assert says in sentence(capsys, monkeypatch, *SIMULATE, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("stream", "says"),
+    [
+        ("zipff:z=1", "did you mean 'zipf'"),
+        ("zipf:z=1,keys=9,messages=0", "messages must be at least 1"),
+        ("tsv:path=nowhere.tsv,column=1", "no file 'nowhere.tsv'"),
+    ],
+)
+def test_a_stream_that_cannot_be_is_one_sentence(capsys, monkeypatch, stream, says):
+    arguments = ["simulate", "--stream", stream, "--scheme", "key", "--workers", "3"]
+    assert says in sentence(capsys, monkeypatch, *arguments)
+
+
+def test_reproduce_writes_csv_and_png_and_says_what_was_seen(tmp_path):
+    result = run("reproduce", "partial-fig6", "--quick", "--out", str(tmp_path), "--json")
+    assert result.exit_code == 0, result.output
+    seen = json.loads(result.stdout)
+    assert seen["holds"]
+    assert {p.name for p in tmp_path.iterdir()} == {"partial-fig6.csv", "partial-fig6.png"}
+    assert (tmp_path / "partial-fig6.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_reproduce_exits_with_1_where_something_differs(tmp_path, monkeypatch):
+    from skewless.results import Reproduction, at_most
+
+    monkeypatch.setitem(
+        EXPERIMENTS,
+        "false",
+        lambda setting: Reproduction("false", "t", [{"a": 1}], [at_most("never", 2.0, 1.0)]),
+    )
+    result = run("reproduce", "false", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "0 of 1 seen" in result.stdout
+
+
+def test_an_unknown_experiment_lists_the_valid_ones(capsys, monkeypatch):
+    assert "did you mean 'partial-table2'" in sentence(
+        capsys, monkeypatch, "reproduce", "partial-tabel2"
+    )
+
+
+def test_reproduce_without_a_name_lists_the_experiments():
+    assert "partial-table2" in run("reproduce").stdout
+
+
+def test_importing_skewless_loads_neither_spark_nor_plots_nor_kernels():
+    code = (
+        "import sys, skewless, skewless.cli; "
+        "print([m for m in ('pyspark', 'matplotlib', 'numba') if m in sys.modules])"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert seen.stdout.strip() == "[]"
+
+
+def test_every_command_is_in_the_reference():
+    from pathlib import Path
+
+    reference = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
+    names = [command.name or command.callback.__name__ for command in app.registered_commands]
+    assert [name for name in names if f"`skewless {name}`" not in reference] == []
+    assert [name for name in SCHEMES if f"`{name}" not in reference] == []
