@@ -61,6 +61,7 @@ def send(scheme, plan, tally, keys, start=0):
 @given(keys=streams, workers=worker_counts, seed=seeds, source=st.integers(0, 20))
 def test_kernel_equals_its_naive_twin(name, keys, workers, seed, source):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     out, _ = send(scheme, plan, scheme.tally(plan, source), keys)
     assert out.tolist() == TWINS[name].route(scheme, keys.tolist(), workers, seed, source)
@@ -71,6 +72,7 @@ def test_kernel_equals_its_naive_twin(name, keys, workers, seed, source):
 @given(keys=streams, workers=worker_counts, seed=seeds, data=st.data())
 def test_routing_in_pieces_is_routing_at_once(name, keys, workers, seed, data):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     whole, _ = send(scheme, plan, scheme.tally(plan, 0), keys)
     cut = data.draw(st.integers(0, keys.size))
@@ -85,6 +87,7 @@ def test_routing_in_pieces_is_routing_at_once(name, keys, workers, seed, data):
 @given(keys=streams, workers=worker_counts, seed=seeds)
 def test_a_key_stays_within_the_stated_number_of_workers(name, keys, workers, seed):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     homes = {}
     for source in range(3):
@@ -100,6 +103,7 @@ def test_a_key_stays_within_the_stated_number_of_workers(name, keys, workers, se
 @given(keys=streams, workers=worker_counts, seed=seeds)
 def test_the_plan_is_never_written_and_survives_pickle_and_arrow(name, keys, workers, seed):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     before = pickle.loads(pickle.dumps(plan))
     half = keys.size // 2
@@ -128,6 +132,7 @@ def _through_arrow(array):
 @given(keys=streams, workers=worker_counts, seed=seeds)
 def test_reports_merge_in_any_order_and_an_idle_source_changes_nothing(name, keys, workers, seed):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     reports = []
     for source in range(3):
@@ -149,6 +154,7 @@ def test_reports_merge_in_any_order_and_an_idle_source_changes_nothing(name, key
 @given(keys=streams, workers=worker_counts, seed=seeds)
 def test_replanning_gives_a_plan_that_routes(name, keys, workers, seed):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     _, tally = send(scheme, plan, scheme.tally(plan, 0), keys)
     following = scheme.replan(plan, scheme.report(plan, tally), Feedback.none(workers))
@@ -162,6 +168,7 @@ def test_replanning_gives_a_plan_that_routes(name, keys, workers, seed):
 @given(keys=streams, workers=worker_counts, seed=seeds, data=st.data())
 def test_late_feedback_that_differs_per_source_breaks_nothing(name, keys, workers, seed, data):
     scheme = scheme_of(name)
+    workers = max(workers, scheme.least_workers)
     plan = scheme.plan(workers, seed)
     for source in range(2):
         tally = scheme.tally(plan, source)

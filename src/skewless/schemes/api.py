@@ -110,6 +110,9 @@ class Scheme(Described, ABC):
     one_worker_per_key: ClassVar[bool] = False
     """Under one plan a key has one worker whatever the source: functions need no merge."""
 
+    least_workers: ClassVar[int] = 1
+    """Fewer workers than this leave the scheme nothing to choose between."""
+
     choose: ClassVar[Callable[..., Any]]
     route: ClassVar[Callable[..., Any]]
     mark: ClassVar[Callable[..., Any]] = staticmethod(never_mark)
@@ -168,7 +171,7 @@ class Scheme(Described, ABC):
         return workers
 
 
-def check_workers(workers: int) -> None:
-    """Refuse a number of workers that is not at least one."""
-    if workers < 1:
-        raise SkewlessError(f"The number of workers must be at least 1, not {workers}.")
+def check_workers(workers: int, least: int = 1) -> None:
+    """Refuse a number of workers below the least."""
+    if workers < least:
+        raise SkewlessError(f"The number of workers must be at least {least}, not {workers}.")

@@ -16,6 +16,8 @@ from typing import Any, cast
 
 from numba import njit
 
+from skewless.sketch.borrowed import borrowed
+
 STEPS = ("choose", "mark", "serve", "hear")
 
 
@@ -37,5 +39,6 @@ def specialise(loop: Callable[..., Any], scheme: type) -> Callable[..., Any]:
 
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
     """Choose for every message of one source."""
+    plan, tally = borrowed(plan), borrowed(tally)
     for i in range(keys.size):
         out[i] = choose(plan, tally, keys[i], weights[i], times[i])  # type: ignore[name-defined]  # noqa: F821

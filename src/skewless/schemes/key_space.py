@@ -1,0 +1,182 @@
+"""The key space of Dynamic Key Grouping: baby, teenage and old keys, and how they are promoted.
+
+Section 4.1 of the paper. Items live in parallel arrays; a space is an ordered list of item numbers.
+Baby takes every new key. At every cycle baby and teenage are sorted by count, baby is cut to its
+size (keys that fall out lose their count and width), free places of teenage are filled, and the
+best of baby change places with the worst of teenage (algorithms 1 and 3); teenage and old likewise,
+at a slower cycle (algorithm 2). The paper's item also keeps when it was last seen, which no
+algorithm reads: neither do we.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skewless.schemes.api import F64, I64
+from skewless.sketch.key_table import EMPTY, KeyTable, key_table, slot_of
+from skewless.sketch.key_table import reserve as reserve_table
+
+BABY, TEENAGE, OLD = 0, 1, 2
+
+
+class KeySpace(NamedTuple):
+    """Key items and the three spaces they are in."""
+
+    table: KeyTable  # key -> item
+    slots: I64  # [capacity] of items: where the table holds the item's key
+    counts: F64  # [capacity] how often the key came
+    widths: I64  # [capacity] how many workers it has
+    spaces: I64  # [capacity] BABY, TEENAGE or OLD
+    baby: I64  # [capacity] items in order
+    teenage: I64  # [teenage places]
+    old: I64  # [old places]
+    sizes: I64  # [3] how many items each space holds
+
+
+def key_space(teenage: int, old: int, room: int) -> KeySpace:
+    """An empty space with room for that many items."""
+    arrays = (np.zeros(room, np.int64) for _ in range(4))
+    slots, widths, spaces, baby = arrays
+    return KeySpace(
+        key_table(room),
+        slots,
+        np.zeros(room),
+        widths,
+        spaces,
+        baby,
+        np.zeros(teenage, np.int64),
+        np.zeros(old, np.int64),
+        np.zeros(3, np.int64),
+    )
+
+
+def reserve(space: KeySpace, room: int) -> KeySpace:
+    """The space, or a larger copy, with room for that many items in all."""
+    if room <= space.counts.size:
+        return space
+    grown = key_space(space.teenage.size, space.old.size, max(room, 2 * space.counts.size))
+    used = int(space.table.used[0])
+    table = reserve_table(space.table, max(0, grown.counts.size - used))
+    for name in ("counts", "widths", "spaces", "baby"):
+        getattr(grown, name)[: space.counts.size] = getattr(space, name)
+    held = np.flatnonzero(table.values != EMPTY)
+    grown.slots[table.values[held]] = held
+    return grown._replace(table=table, teenage=space.teenage, old=space.old, sizes=space.sizes)
+
+
+@njit(cache=True, inline="always")
+def item_of(space: Any, key: np.uint64, width: int) -> np.int64:
+    """The key's item; a new key begins in baby with this width."""
+    table = space.table
+    slot = slot_of(table.keys, table.values, key)
+    item = table.values[slot]
+    if item == EMPTY:
+        item = table.used[0]
+        table.used[0] = item + 1
+        table.keys[slot] = key
+        table.values[slot] = item
+        space.slots[item] = slot
+        space.counts[item] = 0.0
+        space.widths[item] = width
+        space.spaces[item] = BABY
+        space.baby[space.sizes[BABY]] = item
+        space.sizes[BABY] += 1
+    return item
+
+
+@njit(cache=True)
+def promote_to_teenage(space: Any, keep: int) -> None:
+    """Algorithm 1: sort, cut baby to `keep` items, promote."""
+    best = _best(space.baby[: space.sizes[BABY]], space.counts, keep)
+    space.baby[: best.size] = best
+    space.sizes[BABY] = best.size
+    _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
+    _promote(space, space.baby, BABY, space.teenage, TEENAGE)
+    _forget_the_rest(space)
+
+
+@njit(cache=True)
+def promote_to_old(space: Any) -> None:
+    """Algorithm 2: sort, promote."""
+    _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
+    _sort(space.old[: space.sizes[OLD]], space.counts)
+    _promote(space, space.teenage, TEENAGE, space.old, OLD)
+
+
+@njit(cache=True)
+def _sort(items: I64, counts: F64) -> None:
+    """By falling count; equals keep their order."""
+    items[:] = items[np.argsort(-counts[items], kind="mergesort")]
+
+
+@njit(cache=True)
+def _best(items: I64, counts: F64, keep: int) -> I64:
+    """The first `keep` of the items sorted by falling count.
+
+    Most babies came once: they are taken in order, and only the others are sorted.
+    """
+    if items.size == 0:
+        return items.copy()
+    least = counts[items].min()
+    above = items[counts[items] > least]
+    _sort(above, counts)
+    equal = items[counts[items] == least]
+    return np.concatenate((above, equal))[:keep]
+
+
+@njit(cache=True)
+def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> None:
+    """Fill free places, then algorithm 3: the first of source against the last of target.
+
+    A winner goes to the head of target, the loser to the tail of source; ties change places too.
+    """
+    sizes = space.sizes
+    free = min(target.size - sizes[upper], sizes[lower])
+    target[sizes[upper] : sizes[upper] + free] = source[:free]
+    sizes[upper] += free
+    held = sizes[upper]
+    # The queue of source, in which losers line up, and how many of it have won.
+    queue = np.empty(sizes[lower] - free + held, np.int64)
+    waiting = sizes[lower] - free
+    queue[:waiting] = source[free : free + waiting]
+    won = 0
+    while won < held and waiting > 0:
+        last = target[held - 1 - won]
+        if space.counts[last] > space.counts[queue[won]]:
+            break
+        queue[waiting + won] = last
+        won += 1
+    target[won:held] = target[: held - won].copy()
+    target[:won] = queue[:won][::-1]
+    source[:waiting] = queue[won : won + waiting]
+    sizes[lower] = waiting
+    space.spaces[source[:waiting]] = lower
+    space.spaces[target[:held]] = upper
+
+
+@njit(cache=True)
+def _forget_the_rest(space: Any) -> None:
+    """Number the items that are in a space from 0 on; all others lose their place in the table."""
+    table, sizes = space.table, space.sizes
+    kept = np.concatenate(
+        (space.old[: sizes[OLD]], space.teenage[: sizes[TEENAGE]], space.baby[: sizes[BABY]])
+    )
+    keys = table.keys[space.slots[kept]]
+    table.values[space.slots[: table.used[0]]] = EMPTY
+    space.counts[: kept.size] = space.counts[kept]
+    space.widths[: kept.size] = space.widths[kept]
+    space.spaces[: kept.size] = space.spaces[kept]
+    for item in range(kept.size):
+        slot = slot_of(table.keys, table.values, keys[item])
+        table.keys[slot] = keys[item]
+        table.values[slot] = item
+        space.slots[item] = slot
+    table.used[0] = kept.size
+    numbers = np.arange(kept.size)
+    grown_up = sizes[OLD] + sizes[TEENAGE]
+    space.old[: sizes[OLD]] = numbers[: sizes[OLD]]
+    space.teenage[: sizes[TEENAGE]] = numbers[sizes[OLD] : grown_up]
+    space.baby[: sizes[BABY]] = numbers[grown_up:]
