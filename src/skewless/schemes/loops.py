@@ -8,8 +8,8 @@ numba. So a host writes its loop as a plain function that calls `choose`, `mark`
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FunctionType
 from typing import Any, cast
@@ -24,10 +24,7 @@ STEPS = ("choose", "mark", "serve", "hear")
 def specialise(loop: Callable[..., Any], scheme: type) -> Callable[..., Any]:
     """The loop compiled with this scheme's steps."""
     plain = cast(FunctionType, loop)
-    # The disk cache goes by the name and the loop's own file: so the scheme's file enters the name.
-    source = Path(str(sys.modules[scheme.__module__].__file__)).read_bytes()
-    digest = hashlib.blake2s(source, digest_size=4).hexdigest()
-    name = f"{plain.__name__}_{scheme.__name__}_{digest}"
+    name = f"{plain.__name__}_{scheme.__name__}_{_digest_of_kernels()}"
     steps = {step: getattr(scheme, step) for step in STEPS}
     copy = FunctionType(
         plain.__code__.replace(co_name=name, co_qualname=name), plain.__globals__ | steps, name
@@ -35,6 +32,20 @@ def specialise(loop: Callable[..., Any], scheme: type) -> Callable[..., Any]:
     copy.__qualname__ = name
     copy.__module__ = plain.__module__
     return cast(Callable[..., Any], njit(cache=True)(copy))
+
+
+@cache
+def _digest_of_kernels() -> str:
+    """A digest of every file that a step may be compiled from.
+
+    The disk cache goes by a function's name and its own file, and knows nothing of what it inlines.
+    """
+    package = Path(__file__).parent.parent
+    files = [package / "hashing.py", *package.glob("sketch/*.py"), *package.glob("schemes/*.py")]
+    digest = hashlib.blake2s(digest_size=4)
+    for file in sorted(files):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:

@@ -5,7 +5,6 @@ The bound that an on-line scheme is measured against: it needs a first pass over
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,6 +13,7 @@ from numba import njit
 
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
+from skewless.schemes.packing import pack
 from skewless.sketch.key_table import (
     EMPTY,
     KeyTable,
@@ -104,21 +104,14 @@ class OfflineGreedy(Scheme):
     def replan(self, plan: OffGreedyPlan, report: KeyCounts, feedback: Feedback) -> OffGreedyPlan:
         """Pack the keys: most frequent first, ties by identity."""
         order = np.argsort(-report.counts, kind="stable")
-        workers = _pack(report.counts[order], int(plan.workers[0]))
+        workers = pack(self.load_of(report.counts[order]), int(plan.workers[0]))
         table = table_of(report.keys[order], workers)
         return plan._replace(learned=np.ones(1, np.int64), table=table)
+
+    def load_of(self, counts: Any) -> Any:
+        """The load that keys of these counts bring."""
+        return counts
 
     def most_workers_per_key(self, workers: int) -> int:
         """One."""
         return 1
-
-
-def _pack(counts: I64, workers: int) -> I64:
-    """The worker of each count in turn: the least loaded, of equals the first."""
-    heap = [(0, w) for w in range(workers)]
-    out = np.empty(counts.size, np.int64)
-    for i, count in enumerate(counts.tolist()):
-        load, worker = heap[0]
-        out[i] = worker
-        heapq.heapreplace(heap, (load + count, worker))
-    return out

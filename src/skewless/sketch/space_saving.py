@@ -1,0 +1,306 @@
+"""SpaceSaving: the heavy hitters of a stream in a fixed number of counters, O(1) per message.
+
+Metwally, Agrawal, El Abbadi (ICDT 2005): a key without a counter takes over the one with the least
+count c and inherits c as its possible error. Here a counter may be taken over while its count is
+at most `limit` = least count + slack, the candidates in turn, until none is left and a rescan of
+all counters sets a new limit. The newcomer starts at the largest count M ever taken over (no key
+without a counter came more often), so counts are never too low; M − c is a *lift*.
+
+- **Slack** is SLACK of a mean message. While all messages weigh 1, candidates are the counters
+  that share the least count: no lifts, the textbook's algorithm. The slack is also at most
+  (SLACK · total − lifts so far) / capacity. A counter is lifted by no more than the slack between
+  two rescans, so all lifts stay within SLACK · total.
+- **Error.** The counts sum to total + lifts, so the limit, and every error, is at most
+  (1 + SLACK) · total / capacity: `capacity_for(ε)` counters keep it ≤ ε · total, and hold all
+  keys above that.
+- **Cost.** Each step uses a candidate or drops one, and a rescan comes after the least count rose
+  by the slack. With weight 1 that is once in `capacity` messages at most; with weights of one
+  scale, or decay, 1/SLACK times as often: O(1) amortised. Only where messages grow ever lighter
+  may the slack vanish and a new key cost O(capacity).
+- **Merge** (`merge`). A key that one side does not hold counts there with that side's M. Of the
+  union the largest counts stay. If e is the largest count left out, capacity + 1 keys have ≥ e;
+  the parts of counts above M_a + M_b sum to ≤ (1 + SLACK) · N − capacity · (M_a + M_b); together
+  e ≤ (1 + SLACK) · N / capacity for N = total_a + total_b: the errors add up, no more.
+- **Decay** is forward (Cormode et al., ICDE 2009): not the old counts shrink, the new messages
+  weigh more, twice as much after `half_life` messages; all is divided down before it overflows.
+
+Apache DataSketches is used on the driver, where Spark's own sketches (`approx_top_k`) are read.
+It cannot serve here: a kernel would have to leave compiled code and make an object per message,
+and its items sketch neither decays nor shares its arrays with a tally that pickles.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from skewless.errors import SkewlessError
+from skewless.sketch.borrowed import borrowed
+
+U64 = npt.NDArray[np.uint64]
+F64 = npt.NDArray[np.float64]
+I64 = npt.NDArray[np.int64]
+I32 = npt.NDArray[np.int32]
+
+SLACK = 0.125
+GAIN_LIMIT = 2.0**100
+_FREE = np.int32(-1)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+
+class SpaceSaving(NamedTuple):
+    """Counters, and an open-addressing index of at least four cells per counter."""
+
+    keys: U64  # [capacity]
+    counts: F64  # [capacity] over-estimates, in units of the first message's weight
+    errors: F64  # [capacity] by how much at most
+    cells: I32  # [a power of two] the counter of the key that hashes here, or −1
+    ring: I32  # [capacity] the candidates
+    ring_state: I64  # [2] candidates left, whose turn it is
+    used: I64  # [1] counters in use
+    limit: F64  # [1] count up to which a counter may be taken over
+    lifts: F64  # [1] by how much the counts exceed the total
+    bound: F64  # [1] no key without a counter came more often
+    total: F64  # [1] weight of all messages
+    messages: F64  # [1] their number, in the same units
+    gain: F64  # [1] what a message of weight 1 counts now
+    growth: F64  # [1] by which the gain grows with each message; 1 without decay
+
+
+class Summary(NamedTuple):
+    """What a SpaceSaving knows, as of now: it merges and travels."""
+
+    keys: U64  # [n] ascending
+    counts: F64  # [n] over-estimates
+    errors: F64  # [n] count − error ≤ truth ≤ count
+    missing: F64  # [1] no other key came more often
+    total: F64  # [1]
+    capacity: I64  # [1] the most counters kept
+
+
+def capacity_for(epsilon: float) -> int:
+    """How many counters keep the error within that share of the total."""
+    if not 0 < epsilon <= 1:
+        raise SkewlessError(f"The error of a summary is a share in (0, 1], not {epsilon}.")
+    return math.ceil((1 + SLACK) / epsilon)
+
+
+def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
+    """An empty summary; `half_life` is in messages, None for no decay."""
+    if capacity < 1:
+        raise SkewlessError(f"A summary needs at least 1 counter, not {capacity}.")
+    if half_life is not None and not half_life > 0:
+        raise SkewlessError(f"A half-life is a positive number of messages, not {half_life}.")
+    cells = 1 << (4 * capacity - 1).bit_length()
+    return SpaceSaving(
+        np.zeros(capacity, np.uint64),
+        np.zeros(capacity),
+        np.zeros(capacity),
+        np.full(cells, _FREE, np.int32),
+        np.zeros(capacity, np.int32),
+        np.zeros(2, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(1),
+        np.zeros(1),
+        np.ones(1),
+        np.array([1.0 if half_life is None else 2.0 ** (1.0 / half_life)]),
+    )
+
+
+@njit(cache=True, inline="always")
+def _home(key: np.uint64, mask: np.int64) -> np.int64:
+    return np.int64((key * _GOLDEN) >> np.uint64(20)) & mask
+
+
+@njit(cache=True, inline="always")
+def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.int64:
+    """The index cell of the key, or the free one where it belongs."""
+    mask = cells.size - 1
+    cell = _home(key, mask)
+    while cells[cell] >= 0 and keys[cells[cell]] != key:
+        cell = (cell + 1) & mask
+    return cell
+
+
+@njit(cache=True, inline="always")
+def _forget(cells: I32, keys: U64, key: np.uint64) -> None:
+    """Take the key out of the index; later cells of its run move back, so no gap hides a key."""
+    mask = cells.size - 1
+    gap = cell_of(cells, keys, key)
+    cell = (gap + 1) & mask
+    while cells[cell] >= 0:
+        wanted = _home(keys[cells[cell]], mask)
+        if ((cell - wanted) & mask) >= ((cell - gap) & mask):
+            cells[gap] = cells[cell]
+            gap = cell
+        cell = (cell + 1) & mask
+    cells[gap] = _FREE
+
+
+@njit(cache=True)
+def _rescan(summary: Any) -> int:
+    """Set the limit and list the counters up to it; how many they are."""
+    counts, capacity, total = summary.counts, summary.counts.size, summary.total[0]
+    least = counts[0]
+    for slot in range(1, capacity):
+        least = min(least, counts[slot])
+    mean = summary.gain[0] * total / summary.messages[0]
+    slack = min(SLACK * mean, (SLACK * total - summary.lifts[0]) / capacity)
+    limit = least + max(0.0, slack)
+    summary.limit[0] = limit
+    left = 0
+    for slot in range(capacity):
+        if counts[slot] <= limit:
+            summary.ring[left] = slot
+            left += 1
+    return left
+
+
+@njit(cache=True, inline="always")
+def _candidate(summary: Any) -> np.int64:
+    """A counter at most at the limit, the candidates in turn."""
+    ring, state, counts = summary.ring, summary.ring_state, summary.counts
+    left, turn, limit = state[0], state[1], summary.limit[0]
+    slot = np.int64(-1)
+    while slot < 0:
+        if left == 0:
+            left = _rescan(summary)
+            limit = summary.limit[0]
+        if turn >= left:
+            turn = 0
+        if counts[ring[turn]] <= limit:
+            slot = np.int64(ring[turn])
+            turn += 1
+        else:
+            left -= 1
+            ring[turn] = ring[left]
+    state[0], state[1] = left, turn
+    return slot
+
+
+@njit(cache=True, inline="always")
+def _admit(summary: Any, key: np.uint64) -> np.int64:
+    """Give a key that has no counter one; where it is."""
+    slot = summary.used[0]
+    if slot < summary.counts.size:
+        summary.used[0] = slot + 1
+    else:
+        slot = _candidate(summary)
+        _forget(summary.cells, summary.keys, summary.keys[slot])
+        count, bound = summary.counts[slot], summary.bound[0]
+        start = max(count, bound)
+        summary.bound[0] = start
+        summary.lifts[0] += start - count
+        summary.counts[slot] = start
+        summary.errors[slot] = start
+    summary.keys[slot] = key
+    summary.cells[cell_of(summary.cells, summary.keys, key)] = slot
+    return slot
+
+
+@njit(cache=True)
+def renormalise(summary: Any) -> None:
+    """Divide everything by the gain, so that a message counts 1 again."""
+    gain = summary.gain[0]
+    for slot in range(summary.counts.size):
+        summary.counts[slot] /= gain
+        summary.errors[slot] /= gain
+    summary.limit[0] /= gain
+    summary.lifts[0] /= gain
+    summary.bound[0] /= gain
+    summary.total[0] /= gain
+    summary.messages[0] /= gain
+    summary.gain[0] = 1.0
+
+
+@njit(cache=True, inline="always")
+def add(summary: Any, key: np.uint64, weight: float) -> np.int64:
+    """Count a message of that weight (≥ 0); the key's counter.
+
+    A kernel calls it with a `borrowed` summary: counting references would cost ten times as much.
+    """
+    if summary.gain[0] > GAIN_LIMIT:
+        renormalise(summary)
+    gain = summary.gain[0]
+    amount = weight * gain
+    summary.gain[0] = gain * summary.growth[0]
+    summary.total[0] += amount
+    summary.messages[0] += gain
+    slot = np.int64(summary.cells[cell_of(summary.cells, summary.keys, key)])
+    if slot < 0:
+        slot = _admit(summary, key)
+    summary.counts[slot] += amount
+    return slot
+
+
+@njit(cache=True)
+def add_all(summary: Any, keys: U64, weights: F64) -> None:
+    """Count many messages."""
+    for i in range(keys.size):
+        add(borrowed(summary), keys[i], weights[i])
+
+
+@njit(cache=True)
+def estimate(summary: Any, key: np.uint64) -> float:
+    """How often a key came at most, in messages of now."""
+    slot = summary.cells[cell_of(summary.cells, summary.keys, key)]
+    count = summary.counts[slot] if slot >= 0 else summary.bound[0]
+    return count / summary.gain[0]
+
+
+def preload(summary: SpaceSaving, keys: U64, counts: F64, total: float) -> None:
+    """Let an empty summary begin with these keys, as if they had come that often out of `total`."""
+    add_all(summary, keys, counts)
+    summary.total[0] = max(total, summary.total[0])
+    summary.messages[0] = summary.total[0]
+    summary.gain[0] = 1.0
+
+
+def summarise(summary: SpaceSaving) -> Summary:
+    """What is known now, ordered by key."""
+    used, gain = int(summary.used[0]), float(summary.gain[0])
+    order = np.argsort(summary.keys[:used])
+    return Summary(
+        summary.keys[:used][order],
+        summary.counts[:used][order] / gain,
+        summary.errors[:used][order] / gain,
+        summary.bound / gain,
+        summary.total / gain,
+        np.array([summary.counts.size]),
+    )
+
+
+def merge(a: Summary, b: Summary) -> Summary:
+    """The summary of both streams; the errors add up."""
+    keys = np.union1d(a.keys, b.keys)
+    counts, errors = np.zeros(keys.size), np.zeros(keys.size)
+    for side in (a, b):
+        at = np.searchsorted(keys, side.keys)
+        absent = np.full(keys.size, True)
+        absent[at] = False
+        counts[at] += side.counts
+        errors[at] += side.errors
+        counts[absent] += side.missing[0]
+        errors[absent] += side.missing[0]
+    capacity = np.maximum(a.capacity, b.capacity)
+    missing = a.missing + b.missing
+    if keys.size > capacity[0]:
+        falling = np.argsort(-counts, kind="stable")
+        missing = np.maximum(missing, counts[falling[capacity[0]]])
+        kept = np.sort(falling[: capacity[0]])
+        keys, counts, errors = keys[kept], counts[kept], errors[kept]
+    return Summary(keys, counts, errors, missing, a.total + b.total, capacity)
+
+
+def heavy_hitters(summary: Summary, theta: float) -> tuple[U64, F64]:
+    """Keys whose estimate is at least that share of the total, most frequent first, and it."""
+    falling = np.argsort(-summary.counts, kind="stable")
+    heavy = falling[summary.counts[falling] >= theta * summary.total[0]]
+    return summary.keys[heavy], summary.counts[heavy]

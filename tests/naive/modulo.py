@@ -1,0 +1,2 @@
+def route(scheme, keys, workers, seed, source):
+    return [key % workers for key in keys]

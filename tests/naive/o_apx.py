@@ -1,0 +1,3 @@
+from tests.naive.off_greedy import route
+
+__all__ = ["route"]
