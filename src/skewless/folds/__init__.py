@@ -1,0 +1,33 @@
+"""What workers compute per key: `count()`, `sum("x")`, … and `PerKeyFold` for one's own.
+
+The functions are named as Spark's, so import the room: `from skewless import folds`.
+"""
+
+from __future__ import annotations
+
+from skewless.folds.api import Fold, NativeMerge
+from skewless.folds.check import check_fold
+from skewless.folds.delay import Sleeping as sleeping
+from skewless.folds.distinct import DistinctCount as distinct_count
+from skewless.folds.extremes import Max as max
+from skewless.folds.extremes import Min as min
+from skewless.folds.numbers import Count as count
+from skewless.folds.numbers import Mean as mean
+from skewless.folds.numbers import Sum as sum
+from skewless.folds.per_key import PerKeyFold
+from skewless.folds.top_k import TopK as top_k
+
+__all__ = [
+    "Fold",
+    "NativeMerge",
+    "PerKeyFold",
+    "check_fold",
+    "count",
+    "distinct_count",
+    "max",
+    "mean",
+    "min",
+    "sleeping",
+    "sum",
+    "top_k",
+]

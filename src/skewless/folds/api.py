@@ -1,0 +1,95 @@
+"""What a fold is: how a worker summarises its messages of a key, and how summaries become one.
+
+A fold works on many keys at once. A **partial** is the summary of some messages of one key: one row
+of one or more Arrow columns. Nulls, types and names follow Spark's own aggregates.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from skewless.errors import SkewlessError
+from skewless.folds.groups import Groups
+
+
+@dataclass(frozen=True)
+class NativeMerge:
+    """How an SQL engine merges and finishes partials by itself; `{i}` names partial column i."""
+
+    merges: tuple[str, ...]
+    finish: str
+
+
+class Fold:
+    """Base of all folds, column-wise. For a fold of your own, see `PerKeyFold`.
+
+    `name` is the result's column, `columns` are the columns that a message brings.
+    """
+
+    name: str
+    columns: tuple[str, ...] = ()
+    tolerance: float = 1e-9
+    """By how much (relative) two results may differ and still count as the same."""
+
+    def alias(self, name: str) -> Self:
+        """The same fold under another result name."""
+        other = copy.copy(self)
+        other.name = name
+        return other
+
+    def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
+        """The types of a partial, given those of the columns; refuses what it cannot fold."""
+        raise NotImplementedError
+
+    def result_type(self, types: Sequence[pa.DataType]) -> pa.DataType:
+        """The type of the result."""
+        raise NotImplementedError
+
+    def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Messages to partials: one row per group, a group without messages gets the zero."""
+        raise NotImplementedError
+
+    def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
+        """Partials to fewer partials: one row per group."""
+        raise NotImplementedError
+
+    def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
+        """Partials to results, row by row; the caller casts them to the result's type."""
+        raise NotImplementedError
+
+    def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
+        """How an SQL engine merges the partials itself, or None if only this code can."""
+        return None
+
+    def zero_partial(self, types: Sequence[pa.DataType]) -> list[pa.Array]:
+        """The partial of no message at all."""
+        nothing = [pa.array([], kind) for kind in types]
+        return self.reduce_groups(Groups(np.empty(0, np.int64), 1), nothing)
+
+
+def refuse(fold: str, column: str, kind: pa.DataType, allowed: str) -> SkewlessError:
+    """The error for a column of a type that a fold cannot take."""
+    return SkewlessError(
+        f"{fold} cannot fold column '{column}' of type {kind}: it takes {allowed}; cast it first."
+    )
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Can values of this type be told apart and ordered: no lists, structs or maps."""
+    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+
+
+def check_column(fold: str, column: Any) -> str:
+    """The column's name, or one sentence why it is none."""
+    if not isinstance(column, str) or not column:
+        raise SkewlessError(
+            f'{fold} takes the name of a column, such as {fold}("x"), not {column!r}; '
+            "select an expression under a name first."
+        )
+    return column

@@ -1,0 +1,53 @@
+"""A fold whose messages cost time: the artificial delay with which the papers model slow work."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from skewless.errors import SkewlessError
+from skewless.folds.api import Fold, NativeMerge
+from skewless.folds.groups import Groups
+
+
+class Sleeping(Fold):
+    """Another fold that takes `delay_ms` per message.
+
+    It sleeps once per batch for all its messages: a system sleeps 50 µs in 120.
+    """
+
+    def __init__(self, fold: Fold, delay_ms: float) -> None:
+        if not delay_ms >= 0:
+            raise SkewlessError(f"A delay per message is 0 ms or more, not {delay_ms}.")
+        self.fold = fold
+        self.delay_ms = delay_ms
+        self.name = fold.name
+        self.columns = fold.columns
+        self.tolerance = fold.tolerance
+
+    def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
+        """The inner fold's."""
+        return self.fold.partial_types(types)
+
+    def result_type(self, types: Sequence[pa.DataType]) -> pa.DataType:
+        """The inner fold's."""
+        return self.fold.result_type(types)
+
+    def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
+        """Sleep for every message, then reduce."""
+        time.sleep(self.delay_ms / 1000 * groups.ids.size)
+        return self.fold.reduce_groups(groups, columns)
+
+    def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
+        """Merging costs nothing extra."""
+        return self.fold.merge_groups(groups, partials)
+
+    def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
+        """The inner fold's."""
+        return self.fold.finish_groups(partials)
+
+    def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
+        """The inner fold's."""
+        return self.fold.native(types)

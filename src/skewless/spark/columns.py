@@ -1,0 +1,101 @@
+"""A route table as a Column expression: routing without Python, at the speed of Spark's own hash.
+
+The bucket of a key is the first choice's hash scaled to the number of buckets, as in a kernel. A
+head is found in O(1) in a table that the driver lays out without collisions: a head's group gives a
+displacement, and the displacement its slot.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.schemes import RouteTable
+
+U64 = npt.NDArray[np.uint64]
+_GROUP_BITS, _BASE_BITS = 20, 22
+_MOST_TRIES = 1 << 16
+
+
+class HeadTable(NamedTuple):
+    """Heads without collisions: slot = (base + displacement of the group · step) mod slots."""
+
+    displacements: npt.NDArray[np.int64]  # [groups], a power of two
+    keys: npt.NDArray[np.int64]  # [slots], a power of two
+    workers: npt.NDArray[np.int32]  # [slots], -1 = free
+
+
+def worker_of(identity: Column, table: RouteTable) -> Column:
+    """The worker of a key's identity, an int."""
+    worker = _bucket_worker(identity, table)
+    if not table.heads.size:
+        return worker
+    heads = lay_out(table.heads, table.head_workers)
+    slot = _slot(identity, heads)
+    found = F.get(_longs(heads.keys), slot) == identity
+    head = F.get(_ints(heads.workers), slot)
+    return F.when(found & (head >= 0), head).otherwise(worker)
+
+
+def _bucket_worker(identity: Column, table: RouteTable) -> Column:
+    size = int(table.buckets.size)
+    hashed = F.xxhash64(F.lit(2 * table.seed), identity)
+    bucket = F.shiftright(F.shiftrightunsigned(hashed, 33) * F.lit(size), 31).cast("int")
+    if np.array_equal(table.buckets, np.arange(size)):
+        return bucket
+    return F.get(_ints(table.buckets), bucket)
+
+
+def _slot(identity: Column, heads: HeadTable) -> Column:
+    mask = F.lit(heads.keys.size - 1)
+    group = identity.bitwiseAND(F.lit(heads.displacements.size - 1)).cast("int")
+    base = F.shiftrightunsigned(identity, _GROUP_BITS).bitwiseAND(mask)
+    step = F.shiftrightunsigned(identity, _GROUP_BITS + _BASE_BITS).bitwiseAND(mask)
+    moved = base + F.get(_longs(heads.displacements), group) * step.bitwiseOR(F.lit(1))
+    return moved.bitwiseAND(mask).cast("int")
+
+
+def lay_out(identities: U64, workers: npt.NDArray[np.int32]) -> HeadTable:
+    """Find a displacement per group so that no two heads share a slot, largest groups first."""
+    slots = 1 << max(1, int(2 * identities.size - 1).bit_length())
+    groups = max(1, slots // 4)
+    if slots > 1 << _BASE_BITS:
+        raise SkewlessError(
+            f"A plan names at most {1 << (_BASE_BITS - 1)} hot keys on Spark, "
+            f"not {identities.size}: learn fewer."
+        )
+    mask = np.uint64(slots - 1)
+    members = (identities & np.uint64(groups - 1)).astype(np.int64)
+    bases = (identities >> np.uint64(_GROUP_BITS)) & mask
+    steps = (identities >> np.uint64(_GROUP_BITS + _BASE_BITS)) & mask | np.uint64(1)
+    displacements = np.zeros(groups, np.int64)
+    keys, placed = np.zeros(slots, np.int64), np.full(slots, -1, np.int32)
+    order = np.argsort(members, kind="stable")
+    starts = np.searchsorted(members[order], np.arange(groups + 1))
+    for group in np.argsort(-np.diff(starts), kind="stable"):
+        rows = order[starts[group] : starts[group + 1]]
+        if not rows.size:
+            break
+        for tried in range(_MOST_TRIES):
+            at = ((bases[rows] + np.uint64(tried) * steps[rows]) & mask).astype(np.int64)
+            if np.unique(at).size == rows.size and (placed[at] < 0).all():
+                break
+        else:
+            raise SkewlessError("The hot keys of a plan are not distinct: name each key once.")
+        displacements[group] = tried
+        keys[at] = identities[rows].view(np.int64)
+        placed[at] = workers[rows]
+    return HeadTable(displacements, keys, placed)
+
+
+def _longs(values: npt.NDArray[Any]) -> Column:
+    return F.lit(values.astype(np.int64))
+
+
+def _ints(values: npt.NDArray[Any]) -> Column:
+    return F.lit(values.astype(np.int32))

@@ -1,0 +1,118 @@
+"""Folds bound to the columns of a DataFrame: what travels, and under which internal names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType
+
+from skewless.errors import SkewlessError
+from skewless.folds import Fold, NativeMerge
+from skewless.folds.worker import FoldJob
+from skewless.spark.inputs import field_of
+
+
+@dataclass(frozen=True)
+class BoundFolds:
+    """A job for the workers, and the same for Spark.
+
+    values: the names of the input columns that travel
+    natives: how Spark itself merges each fold's partials, or None if one of them needs Python
+    """
+
+    job: FoldJob
+    values: tuple[str, ...]
+    partial_schema: StructType
+    result_schema: StructType
+    natives: tuple[NativeMerge, ...] | None
+
+    def partial_names(self) -> list[list[str]]:
+        """The names of each fold's partial columns."""
+        names = [f"p{i}" for i in range(sum(self.job.partial_counts))]
+        ends = [sum(self.job.partial_counts[: i + 1]) for i in range(len(self.job.folds))]
+        counts = self.job.partial_counts
+        return [names[end - count : end] for end, count in zip(ends, counts, strict=True)]
+
+
+def key_names(count: int) -> list[str]:
+    """The internal names of the key columns."""
+    return [f"k{i}" for i in range(count)]
+
+
+def bind(
+    df: DataFrame,
+    keys: Sequence[StructField],
+    folds: Sequence[Fold],
+    most_keys: int,
+    most_bytes: int,
+) -> BoundFolds:
+    """Bind folds to a DataFrame; every mistake is one sentence, and no job starts."""
+    _check_folds(folds, keys)
+    values = tuple(dict.fromkeys(name for fold in folds for name in fold.columns))
+    kinds = {name: arrow_type(name, field_of(df, name).dataType) for name in values}
+    types = [[kinds[name] for name in fold.columns] for fold in folds]
+    pairs = list(zip(folds, types, strict=True))
+    partials = [fold.partial_types(kind) for fold, kind in pairs]
+    results = [fold.result_type(kind) for fold, kind in pairs]
+    natives = [fold.native(kind) for fold, kind in pairs]
+
+    inner = key_names(len(keys))
+    key_arrow = [(n, arrow_type(f.name, f.dataType)) for n, f in zip(inner, keys, strict=True)]
+    flat = [(f"p{i}", kind) for i, kind in enumerate(k for kinds in partials for k in kinds)]
+    named = [(fold.name, kind) for fold, kind in zip(folds, results, strict=True)]
+    job = FoldJob(
+        keys=len(keys),
+        folds=tuple(folds),
+        inputs=tuple(tuple(len(keys) + values.index(c) for c in f.columns) for f in folds),
+        partial_schema=pa.schema(key_arrow + flat),
+        partial_counts=tuple(len(kinds) for kinds in partials),
+        result_schema=pa.schema(key_arrow + named),
+        most_keys=most_keys,
+        most_bytes=most_bytes,
+    )
+    inner_keys = [StructField(n, f.dataType) for n, f in zip(inner, keys, strict=True)]
+    outer_keys = [StructField(f.name, f.dataType) for f in keys]
+    return BoundFolds(
+        job,
+        values,
+        StructType(inner_keys + _spark_fields(flat)),
+        StructType(outer_keys + _spark_fields(named)),
+        tuple(n for n in natives if n) if all(natives) else None,
+    )
+
+
+def arrow_type(name: str, kind: DataType) -> pa.DataType:
+    """The Arrow type in which Spark hands a column to Python."""
+    try:
+        return to_arrow_type(kind, timezone="UTC")
+    except Exception:  # Spark raises several kinds, none of them public
+        raise SkewlessError(
+            f"Column '{name}' of type {kind.simpleString()} cannot be handed to Python: "
+            "cast it to a simpler type first."
+        ) from None
+
+
+def _spark_fields(fields: Sequence[tuple[str, pa.DataType]]) -> list[StructField]:
+    return [StructField(name, from_arrow_type(kind)) for name, kind in fields]
+
+
+def _check_folds(folds: Sequence[Fold], keys: Sequence[StructField]) -> None:
+    if not folds:
+        raise SkewlessError("fold() needs at least one fold, such as skewless.folds.count().")
+    for fold in folds:
+        if not isinstance(fold, Fold):
+            raise SkewlessError(
+                f"{fold!r} is not a fold: use skewless.folds.count(), sum(...), … "
+                "or an object of your own subclass of skewless.folds.PerKeyFold."
+            )
+    names = [name.lower() for name in [f.name for f in keys] + [f.name for f in folds]]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SkewlessError(
+            f"Two columns of the result would be called '{twice[0]}': "
+            "rename a fold with .alias(...)."
+        )

@@ -1,0 +1,143 @@
+"""Which worker handles each row: a column of worker numbers, and the shuffle that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme
+from skewless.schemes.api import Arrays
+from skewless.spark.columns import worker_of
+from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+
+
+def route(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str,
+    workers: int,
+    *,
+    seed: int = 0,
+    column: str = "worker",
+    plan: Arrays | None = None,
+) -> DataFrame:
+    """The DataFrame with a column that names each row's worker, 0 … workers − 1.
+
+    The same seed and the same order of rows give the same route.
+
+    key: a column's name, a Column, or a list of them
+    scheme: a scheme or its spec string, such as "partial:choices=5"
+    column: the name of the new column
+    plan: a plan of the scheme, learned before; else its first plan
+    """
+    check_server(df)
+    made = check_scheme(scheme)
+    used = make_plan(made, workers, seed, plan)
+    keys, _ = key_columns(df, key)
+    _check_free(df, column)
+    return df.withColumn(column, worker_column(F.xxhash64(*keys), made, used))
+
+
+def repartition(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str,
+    workers: int,
+    *,
+    seed: int = 0,
+    column: str | None = None,
+    plan: Arrays | None = None,
+) -> DataFrame:
+    """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
+
+    column: keep the worker numbers under this name; else they are dropped
+    """
+    if column is not None:
+        routed = route(df, key, scheme, workers, seed=seed, column=column, plan=plan)
+        return routed.repartitionById(workers, F.col(column))
+    check_server(df)
+    made = check_scheme(scheme)
+    used = make_plan(made, workers, seed, plan)
+    keys, _ = key_columns(df, key)
+    return place(df, F.xxhash64(*keys), made, used, workers)
+
+
+def place(df: DataFrame, identity: Column, scheme: Scheme, plan: Arrays, workers: int) -> DataFrame:
+    """The rows on the partitions of their workers.
+
+    The expression stands in the shuffle itself: a column of worker numbers would travel too.
+    """
+    return df.repartitionById(workers, worker_column(identity, scheme, plan))
+
+
+def worker_column(identity: Column, scheme: Scheme, plan: Arrays) -> Column:
+    """The worker of each row, from the identity of its key.
+
+    Without a tally the plan becomes an expression; else the compiled kernel runs in Python workers.
+    """
+    table = scheme.table(plan)
+    if table is not None:
+        return worker_of(identity, table)
+    # Nondeterministic: Catalyst must not run it twice, the second time would route otherwise.
+    udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
+    kernel = udf(_routing(scheme, plan), "int").asNondeterministic()
+    worker: Column = kernel(identity)
+    return worker
+
+
+class TaskRouter:
+    """One source: the tally of one task, which starts empty and sees the task's rows in order."""
+
+    def __init__(self, scheme: Scheme, plan: Arrays, source: int) -> None:
+        self.scheme, self.plan = scheme, plan
+        self.tally = scheme.tally(plan, source)
+        self.messages = 0
+
+    def route(self, identities: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The worker of each row of a batch."""
+        count = identities.size
+        out = np.empty(count, np.int32)
+        self.tally = self.scheme.reserve(self.tally, count)
+        weights = np.broadcast_to(np.ones(1), count)
+        times = np.arange(self.messages, self.messages + count, dtype=np.float64)
+        keys = identities.view(np.uint64)
+        self.scheme.route(self.plan, self.tally, keys, weights, times, out)
+        self.messages += count
+        return out
+
+    def report(self) -> Arrays:
+        """What the driver may learn from this source."""
+        return self.scheme.report(self.plan, self.tally)
+
+
+def _routing(scheme: Scheme, plan: Arrays) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
+    def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        router = TaskRouter(scheme, plan, task_number())
+        for batch in batches:
+            yield pa.array(router.route(batch.to_numpy()))
+
+    return workers_of
+
+
+def task_number() -> int:
+    """The number of the partition that this task reads: the same when it is tried again."""
+    from pyspark import TaskContext  # only where tasks run: a thin Connect client may lack it
+
+    context: Any = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())
+
+
+def _check_free(df: DataFrame, column: str) -> None:
+    if column.lower() in (name.lower() for name in df.columns):
+        raise SkewlessError(
+            f"The DataFrame already has a column '{column}': "
+            "name the worker column otherwise with column=."
+        )

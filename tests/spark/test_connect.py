@@ -1,0 +1,31 @@
+"""The same tests on a local Spark Connect server, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.spark.conftest import ON_CONNECT
+
+HERE = Path(__file__).parent
+
+
+@pytest.mark.skipif(ON_CONNECT, reason="this is the process that runs on Connect")
+def test_routing_and_grouping_pass_on_spark_connect():
+    files = [str(HERE / name) for name in ("test_route.py", "test_group.py")]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files],
+        cwd=HERE.parents[1],
+        env={**os.environ, "SKEWLESS_CONNECT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    assert re.search(r"\b\d\d+ passed", done.stdout), done.stdout[-4000:]

@@ -1,0 +1,215 @@
+"""Routing on Spark: the worker of a row is the one that the kernel and its slow twin name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.hashing import choice_seeds, identities
+from skewless.schemes import RouteTable, scheme_of
+from skewless.schemes.key import KeyGrouping, KeyPlan
+from skewless.spark import repartition, route
+from skewless.spark.columns import lay_out, worker_of
+from skewless.spark.version import check_version
+
+
+def zipf_words(count, seed=1):
+    ranks = np.random.default_rng(seed).zipf(1.4, count) % 300
+    return [None if r == 7 else "" if r == 8 else f"wörd-{r}" for r in ranks.tolist()]
+
+
+@pytest.fixture(scope="module")
+def words():
+    return zipf_words(3000)
+
+
+@pytest.fixture(scope="module")
+def one_source(spark, words):
+    rows = list(enumerate(words))
+    return spark.createDataFrame(rows, "i int, w string").coalesce(1).sortWithinPartitions("i")
+
+
+def kernel_route(spec, keys, workers, seed=0, source=0):
+    scheme = scheme_of(spec)
+    plan = scheme.plan(workers, seed)
+    tally = scheme.reserve(scheme.tally(plan, source), keys.size)
+    out = np.empty(keys.size, np.int32)
+    scheme.route(plan, tally, keys, np.ones(keys.size), np.arange(float(keys.size)), out)
+    return out.tolist()
+
+
+@pytest.mark.parametrize("spec", ["key", "partial", "partial:choices=4", "shuffle"])
+@pytest.mark.parametrize("workers", [1, 7])
+def test_spark_routes_as_the_kernel_does(one_source, words, spec, workers):
+    if spec == "partial:choices=4" and workers == 1:
+        workers = 4
+    routed = one_source.transform(route, "w", spec, workers, seed=5)
+    rows = sorted((r.i, r.worker) for r in routed.collect())
+    expected = kernel_route(spec, identities(pa.array(words)), workers, seed=5)
+    assert [worker for _, worker in rows] == expected
+
+
+def test_every_task_is_a_source_of_its_own(spark):
+    rows = spark.range(0, 400, 1, 4).withColumn("at", F.spark_partition_id())
+    routed = route(rows, "id", "partial", 3).collect()
+    for task in range(4):
+        mine = [r for r in routed if r["at"] == task]
+        keys = identities(pa.array([r.id for r in mine], pa.int64()))
+        assert [r.worker for r in mine] == kernel_route("partial", keys, 3, source=task)
+
+
+def test_shuffle_starts_each_source_elsewhere(spark):
+    rows = spark.range(0, 8, 1, 4).withColumn("at", F.spark_partition_id())
+    firsts = {}
+    for r in route(rows, "id", "shuffle", 4).collect():
+        firsts.setdefault(r["at"], r.worker)
+    assert sorted(firsts.values()) == [0, 1, 2, 3]
+
+
+def test_a_key_may_be_a_name_a_column_or_several(spark):
+    rows = [("a", 1, math.nan), (None, 2, -0.0), ("é", None, 0.0)]
+    df = spark.createDataFrame(rows, "w string, n int, x double").coalesce(1)
+    ways = {
+        "name": ("w", [pa.array(["a", None, "é"])]),
+        "column": (F.upper("w"), [pa.array(["A", None, "É"])]),
+        "several": (
+            ["w", F.col("n"), "x"],
+            [
+                pa.array(["a", None, "é"]),
+                pa.array([1, 2, None], pa.int32()),
+                pa.array([math.nan, -0.0, 0.0], from_pandas=False),
+            ],
+        ),
+    }
+    for key, arrays in ways.values():
+        found = [r.worker for r in route(df, key, "key", 50, seed=2).collect()]
+        assert found == kernel_route("key", identities(*arrays), 50, seed=2)
+
+
+def test_repartition_places_rows_on_their_worker_and_drops_the_number(spark, one_source):
+    for spec in ("key", "partial"):
+        placed = repartition(one_source, "w", spec, 5, column="to")
+        pairs = placed.select("to", F.spark_partition_id().alias("at")).distinct().collect()
+        assert {(r.to, r["at"]) for r in pairs} == {(i, i) for i in range(5)}
+        assert repartition(one_source, "w", spec, 5).columns == ["i", "w"]
+    own = one_source.withColumnRenamed("i", "worker")
+    assert repartition(own, "w", "partial", 5).columns == ["worker", "w"]
+
+
+def test_loads_of_partial_stay_even_where_keys_are_skewed(one_source):
+    loads = [
+        r["count"] for r in route(one_source, "w", "shuffle", 6).groupBy("worker").count().collect()
+    ]
+    assert max(loads) - min(loads) <= 1
+    partial = route(one_source, "w", "partial:choices=6", 6).groupBy("worker").count().collect()
+    assert max(r["count"] for r in partial) - min(r["count"] for r in partial) <= 1
+
+
+def table_worker(table, key):
+    """The slow twin: a dictionary, and arithmetic on Python's whole numbers."""
+    heads = dict(zip(table.heads.tolist(), table.head_workers.tolist(), strict=True))
+    if key in heads:
+        return heads[key]
+    first = int(identities_of_long(key, int(table.seeds[0])))
+    return int(table.buckets[((first >> 33) * table.buckets.size) >> 31])
+
+
+def identities_of_long(key, seed):
+    import xxhash
+
+    return xxhash.xxh64_intdigest(key.to_bytes(8, "little"), seed=seed)
+
+
+@pytest.mark.parametrize("heads", [0, 1, 3, 700])
+def test_a_route_table_with_hot_keys_is_the_same_in_a_column(spark, heads):
+    random = np.random.default_rng(heads)
+    keys = np.unique(identities(pa.array([f"k{i}" for i in range(2000)])))
+    table = RouteTable(
+        choice_seeds(3),
+        3,
+        random.integers(0, 9, 40).astype(np.int32),
+        random.permutation(keys)[:heads],
+        random.integers(0, 9, heads).astype(np.int32),
+    )
+    frame = spark.createDataFrame([(int(k),) for k in keys.view(np.int64)], "k long").coalesce(1)
+    found = [r.worker for r in frame.select(worker_of(F.col("k"), table).alias("worker")).collect()]
+    assert found == [table_worker(table, key) for key in keys.tolist()]
+
+
+def test_hot_keys_are_laid_out_without_collisions():
+    keys = identities(np.arange(5000))
+    table = lay_out(keys, np.arange(5000, dtype=np.int32))
+    assert sorted(table.workers[table.workers >= 0].tolist()) == list(range(5000))
+    assert table.keys.size <= 4 * 5000
+
+
+def test_hot_keys_named_twice_are_refused():
+    with pytest.raises(SkewlessError, match="not distinct"):
+        lay_out(np.array([5, 5], np.uint64), np.array([0, 1], np.int32))
+
+
+@dataclass(frozen=True)
+class LearnsFirst(KeyGrouping):
+    name: ClassVar[str] = "learns-first"
+    learns: ClassVar[Any] = "prefix"
+
+
+def test_a_scheme_that_learns_takes_a_learned_plan(spark):
+    scheme = LearnsFirst()
+    df = spark.range(0, 20, 1, 1)
+    with pytest.raises(SkewlessError, match="hand a learned plan to plan="):
+        route(df, "id", scheme, 4)
+    plan = KeyPlan(np.array([4]), choice_seeds(9), np.array([9]))
+    keys = identities(np.arange(20))
+    found = [r.worker for r in route(df, "id", scheme, 4, plan=plan).collect()]
+    assert found == kernel_route("key", keys, 4, seed=9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("word", "key", 4), r"no column 'word'; did you mean 'words'\? Valid: n, words, worker\."),
+        (("words", "key", 0), "at least 1, not 0"),
+        (("words", "key", 2.5), "whole number, not 2.5"),
+        (("words", "kee", 4), "no scheme 'kee'; did you mean 'key'"),
+        (("words", "potc", 4), "remembers the worker of every key"),
+        (("words", "off-greedy", 4), "must see every key before"),
+        (([], "key", 4), "at least one column"),
+        ((3, "key", 4), "name, a Column or a list of them, not 3"),
+        (("words", "key", 4), "already has a column 'worker'"),
+    ],
+)
+def test_mistakes_are_one_clear_sentence_before_any_job(spark, arguments, sentence):
+    df = spark.createDataFrame([("a", 1, 2)], "words string, n int, worker int")
+    with pytest.raises(SkewlessError, match=sentence):
+        route(df, *arguments)
+
+
+def test_an_expression_over_an_unknown_column_is_refused(spark):
+    with pytest.raises(SkewlessError, match="cannot be computed from the columns id"):
+        route(spark.range(3), F.upper("nothing"), "key", 2)
+
+
+def test_a_map_is_no_key(spark):
+    df = spark.range(3).select(F.create_map("id", "id").alias("m"))
+    with pytest.raises(SkewlessError, match="cannot be a key"):
+        route(df, "m", "key", 2)
+
+
+def test_something_else_than_a_dataframe_is_refused():
+    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a list"):
+        route([1, 2], "id", "key", 2)  # type: ignore[arg-type]
+
+
+def test_an_old_spark_is_refused():
+    check_version("4.2.0", "PySpark")
+    check_version("10.0.1", "PySpark")
+    with pytest.raises(SkewlessError, match=r"PySpark is version 4.1.2, but .* Spark 4.2 on"):
+        check_version("4.1.2", "PySpark")
