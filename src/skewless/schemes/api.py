@@ -113,6 +113,13 @@ class Scheme(Described, ABC):
     least_workers: ClassVar[int] = 1
     """Fewer workers than this leave the scheme nothing to choose between."""
 
+    note_floats: ClassVar[int] = 1
+    """Length of a note."""
+    signal_floats: ClassVar[int] = 1
+    """Length of a signal."""
+    knows_costs: ClassVar[bool] = False
+    """A message's weight is its cost, known before it is served."""
+
     choose: ClassVar[Callable[..., Any]]
     route: ClassVar[Callable[..., Any]]
     mark: ClassVar[Callable[..., Any]] = staticmethod(never_mark)

@@ -1,0 +1,108 @@
+"""`skewless queue`: the same stream in time, with capacities and late feedback."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from skewless.cli.options import (
+    AsJson,
+    SchemeSpec,
+    Seed,
+    Sources,
+    StreamSpec,
+    Workers,
+    console_for,
+    print_json,
+)
+from skewless.errors import SkewlessError
+
+
+def queue(
+    stream: StreamSpec,
+    scheme: SchemeSpec,
+    workers: Workers,
+    load: Annotated[
+        float, typer.Option(help="Offered load: work that arrives ÷ what all workers can do.")
+    ],
+    sources: Sources = 1,
+    capacities: Annotated[
+        str | None,
+        typer.Option(help="Cost each worker works off per unit of time: c,c,… (1 each)."),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(help="New capacities from message M on: M:c,c,… (may be repeated)."),
+    ] = None,
+    costs: Annotated[
+        str,
+        typer.Option(
+            help="Cost of a message: constant:value=1, evenly:min=1,max=64,values=64 or "
+            "geometric:… by key, exponential:mean=1."
+        ),
+    ] = "constant",
+    arrivals: Annotated[str, typer.Option(help="even or poisson.")] = "even",
+    delay: Annotated[
+        float, typer.Option(help="Time from a message's finish until its source hears a signal.")
+    ] = 0.0,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Put a stream through workers with queues and say how long messages took."""
+    from skewless.report.progress import messages_bar
+    from skewless.report.tables import table
+    from skewless.simulate.queues import Cluster
+    from skewless.simulate.queues import queue as run_queue
+    from skewless.streams import stream_of
+
+    console = console_for(as_json)
+    flow = stream_of(stream)
+    cluster = Cluster(
+        workers,
+        load,
+        sources,
+        None if capacities is None else _numbers(capacities, "--capacities"),
+        [_change(text) for text in change or []],
+        costs,
+        arrivals,  # type: ignore[arg-type]  # the cluster refuses other words
+        delay,
+    )
+    with messages_bar(console, "queueing", flow.length()) as progress:
+        result = run_queue(flow, scheme, cluster, seed=seed, progress=progress)
+    figures = result.as_json()
+    if as_json:
+        print_json(figures)
+        return
+    loads, shares = figures.pop("loads"), figures.pop("utilisation")
+    rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
+    console.print(table("How long messages took, and how even the work was", rows))
+    if workers <= 64:
+        queues = result.series.queues[-1].tolist()
+        each = [
+            {"worker": w, "load": loads[w], "utilisation": shares[w], "queue_at_the_end": queues[w]}
+            for w in range(workers)
+        ]
+        console.print(table("Each worker", each))
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SkewlessError(
+            f"{option} takes numbers separated by commas, such as 5,5,1, not '{text}'."
+        ) from None
+
+
+def _change(text: str) -> tuple[int, list[float]]:
+    message, colon, capacities = text.partition(":")
+    try:
+        at = float(message)
+        if not colon or at != int(at):
+            raise ValueError
+    except (ValueError, OverflowError):
+        raise SkewlessError(
+            f"--change takes a message number and capacities, such as 6000000:5,5,1, not '{text}'."
+        ) from None
+    return int(at), _numbers(capacities, "--change")

@@ -1,0 +1,194 @@
+"""Graded choices: a key leaves a full worker the sooner the hotter it is.
+
+Every key has all workers as its choices, in an order of its own, and takes the **first** that is
+not full for it. A worker is full for a cold key when its load exceeds the mean by a part of the
+target, for the hottest keys when it reaches the mean, and for keys between by the logarithm of
+their share. So hot keys give way to cold ones and even out whatever those do; cold keys stay where
+their hash puts them; no key uses more workers than it must. A worker that lags behind is fetched
+up by the hottest keys, and by cold keys that have to leave theirs. Nothing is planned or moved;
+loads and shares fade, so drift is followed. The reasons and limits are in docs/graded.md.
+
+What holds for every stream and source, of its faded loads: max < (1 + AIM · target) · mean + 3
+messages, for no worker beyond that is ever chosen, and one below the mean always exists.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from skewless.errors import SkewlessError
+from skewless.hashing import (
+    choice_seeds,
+    hash_long,
+    least_prime,
+    next_choice,
+    scale,
+    second_choice,
+    stride,
+)
+from skewless.schemes.api import (
+    F64,
+    I64,
+    TRUE_LOAD,
+    U64,
+    Feedback,
+    Scheme,
+    check_workers,
+)
+from skewless.sketch.recent import Recent, add, recent
+
+AIM = 0.4  # of the target is what one source allows itself above the mean
+LAG = 0.1  # of the target is how far a worker may fall behind before others are sent to it
+GRACE = 2.0  # messages on top of both, which matter while loads are small
+COLDEST = 1 / 200  # of a worker's share: keys below are cold
+HOT = 1 / 4  # of the hottest key's share: keys above go to a worker that lags
+FADING = 6000.0  # messages per worker after which a load counts half
+_LARGEST_GAIN = 2.0**60
+
+
+class GradedPlan(NamedTuple):
+    """Seeds, the target, and what earlier batches left uneven."""
+
+    workers: I64  # [1]
+    prime: I64  # [1] least prime ≥ workers
+    seeds: U64  # [2]
+    target: F64  # [1]
+    growth: F64  # [1] of the loads' gain, per message
+    rates: F64  # [W] capacity ÷ mean capacity
+    start: F64  # [W] a source's share of what earlier batches left uneven
+
+
+class GradedTally(NamedTuple):
+    """Faded loads per capacity, recent shares, and the worker that lags."""
+
+    loads: F64  # [W] load ÷ rate
+    sent: F64  # [2] faded load in all, faded messages in all
+    gain: F64  # [1] of the next message in the loads
+    hottest: F64  # [1] share of the hottest key of late
+    laggard: I64  # [2] the worker that lags, messages seen
+    shares: Recent
+
+
+class GradedReport(NamedTuple):
+    """What the sources sent, beyond the loads they started from."""
+
+    loads: F64  # [W] per capacity
+    sources: I64  # [1]
+
+
+@njit(cache=True, inline="always")
+def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
+    """The first choice that is not full for a key as hot as this."""
+    loads, sent, gain, laggard = tally.loads, tally.sent, tally.gain, tally.laggard
+    workers, target = plan.workers[0], plan.target[0]
+    hashed = hash_long(key, plan.seeds[0])
+    share = add(tally.shares, hashed, weight)
+    if laggard[1] % workers == 0:
+        laggard[0] = np.argmin(loads)
+        tally.hottest[0] *= 0.999
+    laggard[1] += 1
+    tally.hottest[0] = max(tally.hottest[0], share)
+    sent[0] += gain[0] * weight
+    sent[1] += gain[0]
+    mean = sent[0] / workers
+    grace = GRACE * gain[0] * (sent[0] / sent[1])
+    warmth = share * workers / COLDEST
+    grade = 1.0 if warmth <= 1.0 else max(0.0, 1.0 + math.log(warmth) / math.log(COLDEST))
+    full = mean + grade * (AIM * target * mean + grace)
+    worker = scale(hashed, np.uint64(workers))
+    lags = loads[laggard[0]] < mean * (1.0 - LAG * target) - grace
+    is_hot = share > 0.0 and share >= HOT * tally.hottest[0]
+    if lags and (is_hot or (grade == 1.0 and loads[worker] >= full)):
+        worker = laggard[0]
+    elif loads[worker] >= full:
+        second = second_choice(key, plan.seeds, workers, worker)
+        step = stride(worker, second, plan.prime[0])
+        worker = second
+        while loads[worker] >= full:
+            worker = next_choice(worker, step, workers, plan.prime[0])
+    loads[worker] += gain[0] * weight / plan.rates[worker]
+    gain[0] *= plan.growth[0]
+    if gain[0] > _LARGEST_GAIN:
+        loads[:] = loads / gain[0]
+        sent[:] = sent / gain[0]
+        gain[0] = 1.0
+    return worker
+
+
+@njit(cache=True)
+def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
+    """Probing: the load of a worker becomes the true one, and the total follows."""
+    if kind == TRUE_LOAD:
+        load = signal[0] * tally.gain[0]
+        tally.sent[0] += (load - tally.loads[worker]) * plan.rates[worker]
+        tally.loads[worker] = load
+
+
+@dataclass(frozen=True)
+class GradedChoices(Scheme):
+    """Graded choices, with skew, cost and unequal machines in one router.
+
+    target: how far above the mean the most loaded worker may be: 0.01 is max/mean ≤ 1.01.
+    half_life: messages of a source after which a message counts half in its key's share.
+    """
+
+    target: float = 0.01
+    half_life: float = 200_000.0
+
+    name: ClassVar[str] = "graded"
+    choose: ClassVar[Any] = staticmethod(choose)
+    hear: ClassVar[Any] = staticmethod(hear)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.target <= 1:
+            raise SkewlessError(
+                f"graded:target is how far max/mean may exceed 1, above 0 and up to 1, "
+                f"not {self.target}."
+            )
+        if not self.half_life >= 1:
+            raise SkewlessError(f"graded:half_life is at least 1 message, not {self.half_life}.")
+
+    def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> GradedPlan:
+        """Seeds, and the workers' rates."""
+        check_workers(workers)
+        rates = np.ones(workers) if capacities is None else np.asarray(capacities, np.float64)
+        return GradedPlan(
+            workers=np.array([workers]),
+            prime=np.array([least_prime(workers)]),
+            seeds=choice_seeds(seed),
+            target=np.array([self.target]),
+            growth=np.array([2.0 ** (1.0 / (FADING * workers))]),
+            rates=rates / rates.mean(),
+            start=np.zeros(workers),
+        )
+
+    def tally(self, plan: GradedPlan, source: int) -> GradedTally:
+        """Nothing seen; loads from the plan."""
+        total = float((plan.start * plan.rates).sum())
+        return GradedTally(
+            loads=plan.start.copy(),
+            sent=np.array([total, total]),
+            gain=np.ones(1),
+            hottest=np.zeros(1),
+            laggard=np.zeros(2, np.int64),
+            shares=recent(self.half_life),
+        )
+
+    def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
+        """Loads as of now; a source that sent nothing does not count."""
+        sent = tally.loads / tally.gain - plan.start if tally.laggard[1] else 0 * plan.start
+        return GradedReport(sent, np.array([int(tally.laggard[1] > 0)]))
+
+    def merge(self, a: GradedReport, b: GradedReport) -> GradedReport:
+        """Loads and sources add up."""
+        return GradedReport(a.loads + b.loads, a.sources + b.sources)
+
+    def replan(self, plan: GradedPlan, report: GradedReport, feedback: Feedback) -> GradedPlan:
+        """Carry what is still uneven into the next batch, each source its share of it."""
+        uneven = plan.start + report.loads / max(1, int(report.sources[0]))
+        return plan._replace(start=uneven - uneven.min())

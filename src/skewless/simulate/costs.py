@@ -1,0 +1,198 @@
+"""What a message costs: the same for all, by its key, or drawn for each.
+
+A key's cost needs no table: its value is picked by a hash of the key and the seed.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from skewless.errors import SkewlessError
+from skewless.hashing import choice_seeds, hash_long, scale
+from skewless.schemes.api import F64, U64
+from skewless.spec import Described, build
+from skewless.streams import Stream
+
+
+@njit(cache=True, inline="always")
+def exponential(number: np.uint64, origin: np.uint64) -> float:
+    """A draw with mean 1 for the message of this number."""
+    bits = hash_long(number, origin) >> np.uint64(11)
+    return -math.log((np.float64(bits) + 1.0) * 2.0**-53)
+
+
+@njit(cache=True)
+def _pick(keys: U64, values: F64, origin: np.uint64) -> F64:
+    out = np.empty(keys.size)
+    size = np.uint64(values.size)
+    for i in range(keys.size):
+        out[i] = values[scale(hash_long(keys[i], origin), size)]
+    return out
+
+
+@njit(cache=True)
+def _draw(first: int, count: int, mean: float, origin: np.uint64) -> F64:
+    out = np.empty(count)
+    for i in range(count):
+        out[i] = mean * exponential(np.uint64(first + i), origin)
+    return out
+
+
+class Costs(Described, ABC):
+    """Base of all costs: a frozen dataclass of parameters."""
+
+    @abstractmethod
+    def of(self, keys: U64, first: int, seed: int) -> F64:
+        """The costs of these messages, of which the first has this number in the stream."""
+
+    @abstractmethod
+    def average(self, stream: Stream, seed: int) -> float:
+        """The mean cost of a message: exact; costs by key read the stream once for it."""
+
+    def check_positive(self, *params: str) -> None:
+        """Refuse a parameter that is not a positive, finite number."""
+        for param in params:
+            value = getattr(self, param)
+            if not 0 < value < math.inf:
+                raise SkewlessError(f"{self.name}:{param} must be a positive number, not {value}.")
+
+
+@dataclass(frozen=True)
+class Constant(Costs):
+    """Every message costs the same."""
+
+    value: float = 1.0
+
+    name: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        self.check_positive("value")
+
+    def of(self, keys: U64, first: int, seed: int) -> F64:
+        """The value."""
+        return np.broadcast_to(np.array([self.value]), keys.size)
+
+    def average(self, stream: Stream, seed: int) -> float:
+        """The value."""
+        return self.value
+
+
+class ByKey(Costs):
+    """A key's cost is one of some values."""
+
+    min: float
+    max: float
+    values: int
+
+    def __post_init__(self) -> None:
+        self.check_positive("min", "max", "values")
+        if self.min > self.max:
+            raise SkewlessError(
+                f"{self.name} needs min ≤ max, not min={self.min:g} and max={self.max:g}."
+            )
+
+    @abstractmethod
+    def levels(self) -> F64:
+        """The values a cost may have."""
+
+    def of(self, keys: U64, first: int, seed: int) -> F64:
+        """The value of each key."""
+        return np.asarray(_pick(keys, self.levels(), _origin(seed, 1)))
+
+    def average(self, stream: Stream, seed: int) -> float:
+        """Over the whole stream, read once."""
+        total, messages = 0.0, 0
+        for chunk in stream.chunks(seed):
+            total += float(self.of(chunk.keys, messages, seed).sum())
+            messages += chunk.keys.size
+        return total / messages
+
+
+@dataclass(frozen=True)
+class Evenly(ByKey):
+    """Values at equal distances from min to max, assigned to keys at random."""
+
+    min: float = 1.0
+    max: float = 64.0
+    values: int = 64
+
+    name: ClassVar[str] = "evenly"
+
+    def levels(self) -> F64:
+        """At equal distances."""
+        return np.linspace(self.min, self.max, self.values)
+
+
+@dataclass(frozen=True)
+class Geometric(ByKey):
+    """Values at equal ratios from min to max, assigned to keys at random."""
+
+    min: float = 1.0
+    max: float = 64.0
+    values: int = 64
+
+    name: ClassVar[str] = "geometric"
+
+    def levels(self) -> F64:
+        """At equal ratios."""
+        return np.geomspace(self.min, self.max, self.values)
+
+
+@dataclass(frozen=True)
+class Exponential(Costs):
+    """Drawn for each message, whatever its key."""
+
+    mean: float = 1.0
+
+    name: ClassVar[str] = "exponential"
+
+    def __post_init__(self) -> None:
+        self.check_positive("mean")
+
+    def of(self, keys: U64, first: int, seed: int) -> F64:
+        """A draw for each."""
+        return np.asarray(_draw(first, keys.size, self.mean, _origin(seed, 2)))
+
+    def average(self, stream: Stream, seed: int) -> float:
+        """As asked for."""
+        return self.mean
+
+
+def _origin(seed: int, use: int) -> np.uint64:
+    """A hash seed of its own for each use of random numbers."""
+    return np.uint64(_hash(np.uint64(use), choice_seeds(seed)[1]))
+
+
+@njit(cache=True)
+def _hash(x: np.uint64, seed: np.uint64) -> np.uint64:
+    return hash_long(x, seed)
+
+
+@njit(cache=True)
+def _arrive(first: int, count: int, last: float, origin: np.uint64) -> F64:
+    out = np.empty(count)
+    for i in range(count):
+        last += exponential(np.uint64(first + i), origin)
+        out[i] = last
+    return out
+
+
+def poisson_times(first: int, count: int, last: float, seed: int) -> F64:
+    """Arrival times, in mean intervals, of messages `first` … after the one that came at `last`."""
+    return np.asarray(_arrive(first, count, last, _origin(seed, 3)))
+
+
+COSTS: dict[str, type[Costs]] = {
+    costs.name: costs for costs in (Constant, Evenly, Geometric, Exponential)
+}
+
+
+def costs_of(costs: Costs | str) -> Costs:
+    """Costs from their object or their spec string, such as `evenly:min=1,max=64,values=64`."""
+    return costs if isinstance(costs, Costs) else build(COSTS, costs, "costs")

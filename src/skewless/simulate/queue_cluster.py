@@ -1,0 +1,81 @@
+"""The system that a stream is put through: workers, costs, arrivals and the way of signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from skewless.errors import SkewlessError
+from skewless.schemes.api import F64, check_workers
+from skewless.simulate.costs import Costs
+
+Arrivals = Literal["even", "poisson"]
+Change = tuple[int, Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Workers, their capacities, what messages cost and how they and the signals come.
+
+    capacities: cost a worker works off per unit of time; 1 each by default.
+    changes: (message, capacities from then on), in order.
+    delay: time from a message's finish until its source hears the worker's signal.
+    merge_every, merge_cost: every so often each worker spends so much cost on each key it got since
+    the last time; the work queues up behind what came before.
+    """
+
+    workers: int
+    load: float
+    sources: int = 1
+    capacities: Sequence[float] | None = None
+    changes: Sequence[Change] = ()
+    costs: Costs | str = "constant"
+    arrivals: Arrivals = "even"
+    delay: float = 0.0
+    merge_every: float = 0.0
+    merge_cost: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_workers(self.workers)
+        if self.sources < 1:
+            raise SkewlessError(f"The number of sources must be at least 1, not {self.sources}.")
+        _positive("The offered load", self.load)
+        if self.capacities is not None:
+            self._check_capacities(self.capacities)
+        last = 0
+        for message, capacities in self.changes:
+            if message <= last:
+                raise SkewlessError(
+                    "Capacities change at messages that follow each other, the first after 0: "
+                    f"{message} does not come after {last}."
+                )
+            last = message
+            self._check_capacities(capacities)
+        if self.arrivals not in ("even", "poisson"):
+            raise SkewlessError(f"Arrivals are even or poisson, not '{self.arrivals}'.")
+        for name in ("delay", "merge_every", "merge_cost"):
+            value = getattr(self, name)
+            if not 0 <= value < np.inf:
+                raise SkewlessError(f"The {name} must be a time of at least 0, not {value}.")
+
+    def _check_capacities(self, capacities: Sequence[float]) -> None:
+        if len(capacities) != self.workers:
+            raise SkewlessError(
+                f"There are {len(capacities)} capacities for {self.workers} workers: "
+                "give one for each."
+            )
+        for capacity in capacities:
+            _positive("A capacity", capacity)
+
+    def starting_capacities(self) -> F64:
+        """One for each worker."""
+        given = np.ones(self.workers) if self.capacities is None else self.capacities
+        return np.asarray(given, np.float64)
+
+
+def _positive(what: str, value: float) -> None:
+    if not 0 < value < np.inf:
+        raise SkewlessError(f"{what} must be a positive number, not {value}.")

@@ -1,0 +1,120 @@
+"""Graded choices: its bound, its memory, cost and capacities, drift."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import skewless
+from skewless.errors import SkewlessError
+from skewless.hashing import identities
+from skewless.schemes.graded import AIM, GradedChoices
+from skewless.simulate.balance import Case, balance_all
+from skewless.sketch.recent import add, divide_down, recent
+from tests.naive import graded as naive
+from tests.test_laws import send, streams
+
+
+def weighted(scheme, plan, keys, weights):
+    tally = scheme.tally(plan, 0)
+    out = np.empty(keys.size, np.int32)
+    times = np.arange(keys.size, dtype=np.float64)
+    scheme.route(plan, tally, keys, np.asarray(weights, np.float64), times, out)
+    return out, tally
+
+
+@settings(max_examples=40)
+@given(
+    keys=streams,
+    workers=st.integers(1, 40),
+    target=st.sampled_from([0.001, 0.01, 0.3]),
+    seed=st.integers(0, 999),
+)
+def test_no_source_ever_loads_a_worker_beyond_its_bound(keys, workers, target, seed):
+    scheme = GradedChoices(target=target)
+    plan = scheme.plan(workers, seed)
+    out, _ = send(scheme, plan, scheme.tally(plan, 0), keys)
+    loads = np.zeros(workers)
+    for number, worker in enumerate(out.tolist(), 1):
+        loads[worker] += 1
+        # Fading over so few messages is below the tolerance.
+        assert loads.max() < (1 + AIM * target) * number / workers + 3 + 0.01
+
+
+@settings(max_examples=30)
+@given(keys=streams, workers=st.integers(1, 12), seed=st.integers(0, 99), data=st.data())
+def test_costs_and_capacities_equal_the_naive_twin(keys, workers, seed, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    weights = rng.choice([1.0, 2.0, 8.0], keys.size)
+    capacities = rng.choice([1.0, 3.0], workers)
+    scheme = GradedChoices()
+    plan = scheme.plan(workers, seed, capacities)
+    out, tally = weighted(scheme, plan, keys, weights)
+    rates = capacities / capacities.mean()
+    expected, loads = naive.trace(
+        scheme, keys.tolist(), weights.tolist(), rates.tolist(), workers, seed
+    )
+    assert out.tolist() == expected
+    assert tally.loads == pytest.approx(loads)
+
+
+def test_strong_workers_take_more_and_costs_are_evened_out():
+    rng = np.random.default_rng(1)
+    keys = identities(rng.zipf(1.3, 300_000) % 5000)
+    costs = 1.0 + (keys % np.uint64(64)).astype(np.float64)
+    capacities = np.array([5.0] * 3 + [1.0] * 7)
+    scheme = GradedChoices()
+    out, _ = weighted(scheme, scheme.plan(10, 0, capacities), keys, costs)
+    busy = np.bincount(out, costs, minlength=10) / capacities
+    assert busy.max() / busy.mean() < 1.01
+
+
+@pytest.mark.parametrize("z", [0.8, 1.2, 1.5, 2.0])
+@pytest.mark.parametrize("sources", [1, 5])
+def test_the_target_is_met_with_a_fraction_of_the_copies_of_w_choices(z, sources):
+    stream = f"zipf:z={z},keys=10000,messages=1000000"
+    cases = [Case(s, 50, sources) for s in ("graded", "w-choices")]
+    graded, w_choices = balance_all(stream, cases)
+    assert graded.percent_imbalance < 1
+    assert graded.replication - 1 <= 0.5 * (w_choices.replication - 1)
+
+
+def test_drift_is_followed():
+    stream = "drift:z=1.2,keys=20000,messages=1000000,period=100000"
+    graded, partial = balance_all(stream, [Case(s, 50, 5) for s in ("graded", "partial")])
+    assert graded.percent_imbalance < 1
+    assert graded.replication < partial.replication
+
+
+def test_the_second_half_is_as_even_as_the_whole():
+    keys = identities(np.random.default_rng(3).zipf(1.4, 600_000) % 20_000)
+    out = skewless.route(keys, "graded", 20, sources=3)
+    second = np.bincount(out[300_000:], minlength=20)
+    assert second.max() / second.mean() < 1.01
+
+
+def test_a_share_counts_from_the_third_message_on_and_fades():
+    sketch = recent(half_life=100.0)
+    hashed = np.uint64(0x1234567890ABCDEF)
+    assert [add(sketch, hashed, 1.0) > 0 for _ in range(3)] == [False, False, True]
+    for _ in range(10):
+        share = add(sketch, hashed, 1.0)
+    for other in range(1000):
+        add(sketch, np.uint64(other * 0x9E3779B97F4A7C15 % 2**64), 1.0)
+    assert add(sketch, hashed, 1.0) < share / 100
+
+
+def test_dividing_down_changes_no_share():
+    one, two = recent(50.0), recent(50.0)
+    for number in range(3000):
+        hashed = np.uint64((number % 7) * 0x9E3779B97F4A7C15 % 2**64)
+        shares = add(one, hashed, 1.0), add(two, hashed, 1.0)
+        assert shares[0] == pytest.approx(shares[1], rel=1e-5)
+        if number % 500 == 0:
+            divide_down(two)
+
+
+@pytest.mark.parametrize("parameters", [{"target": 0}, {"target": 1.5}, {"half_life": 0}])
+def test_bad_parameters_are_one_sentence(parameters):
+    with pytest.raises(SkewlessError, match="graded:"):
+        GradedChoices(**parameters)
