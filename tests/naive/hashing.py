@@ -1,5 +1,7 @@
 """Choices in plain Python whole numbers, on top of the xxhash library."""
 
+from functools import cache
+
 import xxhash
 
 
@@ -14,7 +16,8 @@ def scale(h: int, size: int) -> int:
     return ((h >> 33) * size) >> 31
 
 
-def choices(key: int, workers: int, count: int, seed: int) -> list[int]:
+@cache
+def _choices(key: int, workers: int, count: int, seed: int) -> list[int]:
     first = scale(choice_hash(key, 0, seed), workers)
     if count == 1:
         return [first]
@@ -25,5 +28,10 @@ def choices(key: int, workers: int, count: int, seed: int) -> list[int]:
     return [w for w in walk if w < workers][:count]
 
 
+def choices(key: int, workers: int, count: int, seed: int) -> list[int]:
+    return list(_choices(key, workers, count, seed))
+
+
+@cache
 def is_prime(number: int) -> bool:
     return all(number % divisor for divisor in range(2, number))

@@ -1,7 +1,8 @@
 """One Spark session for all tests: starting a JVM takes longer than most of them.
 
 With SKEWLESS_CONNECT=1 it is a session of a local Connect server instead; test_connect.py runs the
-same test files that way in a process of their own, since one process holds one kind of session.
+tests marked `connect` that way in a process of their own, since one process holds one kind of
+session.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 ON_CONNECT = os.environ.get("SKEWLESS_CONNECT") == "1"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "connect: runs on a Spark Connect server as well")
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,9 @@ HERE = Path(__file__).parent
 
 
 @pytest.mark.skipif(ON_CONNECT, reason="this is the process that runs on Connect")
-def test_routing_and_grouping_pass_on_spark_connect():
-    files = [str(HERE / name) for name in ("test_route.py", "test_group.py")]
+def test_routing_grouping_and_observing_pass_on_spark_connect():
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "connect", str(HERE)],
         cwd=HERE.parents[1],
         env={**os.environ, "SKEWLESS_CONNECT": "1"},
         capture_output=True,

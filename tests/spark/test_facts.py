@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from skewless.hashing import identities
+from tests.spark.streams import Files, run_to_end
 
 
 def test_repartition_by_id_sends_each_row_to_exactly_that_partition(spark):
@@ -87,3 +88,33 @@ def test_the_mean_of_decimals_has_four_more_places(spark):
         "m": "decimal(14,6)",
         "s": "decimal(20,2)",
     }
+
+
+def batch_number(batches):
+    """Rows with the micro-batch and the partition that a task says it works on."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    number = int(context.getLocalProperty("streaming.sql.batchId"))
+    for batch in batches:
+        count = batch.num_rows
+        facts = [pa.array([number] * count), pa.array([context.partitionId()] * count)]
+        yield pa.RecordBatch.from_arrays([batch["n"], *facts], names=["n", "batch", "at"])
+
+
+def test_a_task_of_a_stream_knows_its_batch_and_rows_go_where_their_id_says(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "n long")
+    for number in range(2):
+        files.put([(number * 100 + i,) for i in range(8)])
+    placed = files.stream().repartitionById(4, (F.col("n") % 4).cast("int"))
+    told = placed.mapInArrow(batch_number, "n long, batch long, at long")
+    _, seen = run_to_end(told, tmp_path / "checkpoint", "append")
+    assert len(seen) == 16
+    assert all((row.batch, row["at"]) == (row.n // 100, row.n % 4) for row in seen)
+
+
+def test_python_hands_a_stream_back_without_its_watermark(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "t timestamp")
+    timely = files.stream().withWatermark("t", "5 minutes")
+    assert timely.schema["t"].metadata == {"spark.watermarkDelayMs": 300_000}
+    assert timely.mapInArrow(iter, timely.schema).schema["t"].metadata == {}

@@ -100,6 +100,7 @@ def types(frame):
     return [(f.name, f.dataType) for f in frame.schema]
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize(
     ("scheme", "workers"), [*((scheme, 3) for scheme in SCHEMES), ("partial", 60)]
 )
@@ -113,6 +114,7 @@ def test_one_worker_gives_the_same(df):
     assert as_set(group(df, "w", "partial", 1).fold(*BUILT_IN)) == as_set(plain(df, "w"))
 
 
+@pytest.mark.connect
 def test_a_fold_of_ones_own_turns_the_merge_to_python_and_stays_exact(df):
     ours = group(df, "w", "partial", 5).fold(*BUILT_IN, Longest())
     expected = plain(df, "w").join(
@@ -138,6 +140,7 @@ def test_keys_of_every_kind_make_the_groups_that_spark_makes(df, scheme, keys):
     assert as_set(in_python.drop("longest")) == expected
 
 
+@pytest.mark.connect
 def test_a_key_expression_is_named_as_spark_names_it(df):
     key = (F.col("n") % 3).alias("rest")
     assert as_set(group(df, key, "partial", 4).fold(folds.count())) == as_set(
@@ -222,6 +225,7 @@ def median(table: pa.Table) -> pa.Table:
     return pa.table({"w": table["w"].slice(0, 1), "m": [float(middle)]})
 
 
+@pytest.mark.connect
 def test_a_function_of_whole_groups_runs_where_a_key_has_one_worker(df):
     ours = group(df, "w", "key", 4).apply(median, "w string, m double")
     assert as_set(ours) == as_set(df.groupBy("w").agg(F.median("l")))
@@ -240,6 +244,7 @@ def test_explain_says_in_words_what_will_run(df, capsys):
     assert "Column expression" in group(df, "w", "key", 4).describe(Longest())
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [

@@ -45,6 +45,7 @@ def kernel_route(spec, keys, workers, seed=0, source=0):
     return out.tolist()
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("spec", ["key", "partial", "partial:choices=4", "shuffle"])
 @pytest.mark.parametrize("workers", [1, 7])
 def test_spark_routes_as_the_kernel_does(one_source, words, spec, workers):
@@ -56,6 +57,7 @@ def test_spark_routes_as_the_kernel_does(one_source, words, spec, workers):
     assert [worker for _, worker in rows] == expected
 
 
+@pytest.mark.connect
 def test_every_task_is_a_source_of_its_own(spark):
     rows = spark.range(0, 400, 1, 4).withColumn("at", F.spark_partition_id())
     routed = route(rows, "id", "partial", 3).collect()
@@ -73,6 +75,7 @@ def test_shuffle_starts_each_source_elsewhere(spark):
     assert sorted(firsts.values()) == [0, 1, 2, 3]
 
 
+@pytest.mark.connect
 def test_a_key_may_be_a_name_a_column_or_several(spark):
     rows = [("a", 1, math.nan), (None, 2, -0.0), ("é", None, 0.0)]
     df = spark.createDataFrame(rows, "w string, n int, x double").coalesce(1)
@@ -93,6 +96,7 @@ def test_a_key_may_be_a_name_a_column_or_several(spark):
         assert found == kernel_route("key", identities(*arrays), 50, seed=2)
 
 
+@pytest.mark.connect
 def test_repartition_places_rows_on_their_worker_and_drops_the_number(spark, one_source):
     for spec in ("key", "partial"):
         placed = repartition(one_source, "w", spec, 5, column="to")
@@ -127,6 +131,7 @@ def identities_of_long(key, seed):
     return xxhash.xxh64_intdigest(key.to_bytes(8, "little"), seed=seed)
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize("heads", [0, 1, 3, 700])
 def test_a_route_table_with_hot_keys_is_the_same_in_a_column(spark, heads):
     random = np.random.default_rng(heads)
@@ -172,6 +177,7 @@ def test_a_scheme_that_learns_takes_a_learned_plan(spark):
     assert found == kernel_route("key", keys, 4, seed=9)
 
 
+@pytest.mark.connect
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -192,6 +198,7 @@ def test_mistakes_are_one_clear_sentence_before_any_job(spark, arguments, senten
         route(df, *arguments)
 
 
+@pytest.mark.connect
 def test_an_expression_over_an_unknown_column_is_refused(spark):
     with pytest.raises(SkewlessError, match="cannot be computed from the columns id"):
         route(spark.range(3), F.upper("nothing"), "key", 2)

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from skewless import __version__
+from skewless.cli.compare import compare
 from skewless.cli.demo import demo
 from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
+from skewless.cli.run import run
 from skewless.cli.simulate import simulate
 from skewless.errors import SkewlessError
 
@@ -20,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Even work from skewed keys, on Spark.",
 )
-for command in (demo, simulate, queue, reproduce):
+for command in (demo, simulate, queue, compare, run, reproduce):
     app.command()(command)
 
 

@@ -1,22 +1,88 @@
-"""`skewless demo`: what this is about, in one screen."""
+"""`skewless demo`: a skewed stream of words through Spark, with key and with partial grouping."""
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
 from rich.console import Console
 
+WORKERS = 8
+FILES = 6
+MESSAGES = 240_000
+DELAY_MS = 0.1
+COMMON = (
+    "the of and to a in that is was he for it with as his on be at by i this had not are "
+    "but from or have an they which one you were all her she there would their we him been "
+    "has when who will no more if out so up said what its about than into them can only "
+    "other time new some could "
+)
 
-def demo() -> None:
-    """Key, shuffle and partial key grouping over a skewed stream: a table and the loads."""
-    from skewless.report.progress import steps_spinner
-    from skewless.report.tables import print_loads, table
-    from skewless.simulate.balance import Case, balance_all
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("results"),
+) -> None:
+    """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
+    from skewless.report.demo import show
+    from skewless.schemes import scheme_of
+    from skewless.spark.observe import Observer, Record
+    from skewless.spark.pipeline import Pipeline, run
+    from skewless.spark.session import local_session
 
     console = Console()
-    stream = "zipf:z=1.0,keys=10000,messages=1000000"
-    with steps_spinner(console, f"routing {stream}"):
-        results = balance_all(stream, [Case(s, 10, 5) for s in ("key", "shuffle", "partial")])
-    columns = ("scheme", "workers", "imbalance", "percent_imbalance", "replication")
-    rows = [{name: result.as_json()[name] for name in columns} for result in results]
-    console.print(table(f"{stream}, 5 sources", rows))
-    for result in results:
-        print_loads(console, result.scheme, result.loads)
+    seen: dict[str, list[Record]] = {}
+    best: list[tuple[str, int]] = []
+    console.print(
+        f"[bold]{MESSAGES:,} words[/], a few of them hot, through Spark Structured Streaming: "
+        f"{FILES} micro-batches, {WORKERS} workers, {DELAY_MS} ms of work per word."
+    )
+    with tempfile.TemporaryDirectory(prefix="skewless-demo-") as folder:
+        lines = Path(folder)
+        write_words(lines)
+        with (
+            console.status("starting Spark …") as status,
+            local_session(WORKERS) as spark,
+        ):
+            for scheme in ("key", "partial"):
+                records = seen.setdefault(scheme, [])
+
+                def tell(record: Record, scheme: str = scheme, records: Any = records) -> None:
+                    records.append(record)
+                    most = max(record.loads) / (sum(record.loads) / WORKERS)
+                    console.print(
+                        f"  {scheme:8} batch {len(records)}/{FILES}: {record.messages:,} words in "
+                        f"{record.seconds:.1f} s, fullest worker {most:.2f} × the mean"
+                    )
+
+                status.update(f"{scheme} grouping is running …")
+                best = run(
+                    spark,
+                    Pipeline(lines, scheme_of(scheme), WORKERS, FILES, DELAY_MS),
+                    Observer(),
+                    tell,
+                )
+    show(console, seen, best, out)
+
+
+def write_words(folder: Path) -> None:
+    """Text files of Zipf-distributed words, ten to a line."""
+    import numpy as np
+
+    from skewless.hashing import identity
+    from skewless.streams import stream_of
+
+    stream = stream_of(f"zipf:z=1.3,keys=5000,messages={MESSAGES}")
+    common = COMMON.split()
+    names = {
+        identity(rank): common[rank - 1] if rank <= len(common) else f"word{rank}"
+        for rank in range(1, 5001)
+    }
+    keys = np.concatenate([chunk.keys for chunk in stream.chunks()])
+    words = [names[key] for key in keys.tolist()]
+    each = len(words) // FILES
+    for number in range(FILES):
+        part = words[number * each : (number + 1) * each]
+        text = "\n".join(" ".join(part[i : i + 10]) for i in range(0, len(part), 10))
+        (folder / f"{number}.txt").write_text(text + "\n")

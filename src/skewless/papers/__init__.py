@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from skewless.papers import (
     choices,
+    choices_spark,
     consistent,
     consistent_time,
     distribution_aware,
@@ -55,4 +56,5 @@ EXPERIMENTS: dict[str, Callable[[Setting], Reproduction]] = {
     "distribution-aware-drift": distribution_aware_drift.drift,
     "choices-workers": choices.workers,
     "choices-skew": choices.skew,
+    "choices-spark": choices_spark.spark,
 }

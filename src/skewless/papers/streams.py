@@ -17,6 +17,7 @@ _FILES = {
     "WP": ("kjv_words.txt.gz", "words:path={}"),
     "CT": ("stocknet_cashtags.tsv.gz", "tsv:path={},column=2"),
     "SL2": ("slashdot0902.tsv.gz", "tsv:path={},column=2"),
+    "HT": ("congress_hashtags.tsv.gz", "tsv:path={},column=2"),
 }
 
 

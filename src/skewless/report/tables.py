@@ -49,6 +49,21 @@ def table(
     return made
 
 
+def record_row(record: Any) -> dict[str, Any]:
+    """One run or micro-batch in the observer's measures, for `table`; same columns everywhere."""
+    batch = "-" if record.batch is None else str(record.batch)
+    return {
+        "batch": batch,
+        "scheme": record.scheme,
+        "messages": record.messages,
+        "seconds": record.seconds,
+        "messages_per_second": record.messages_per_second,
+        "imbalance": record.imbalance,
+        "sigma_percent": record.stddev_percent,
+        "replication": record.replication or 0.0,
+    }
+
+
 def print_loads(console: Console, scheme: str, loads: Sequence[float]) -> None:
     """One bar per worker; the mark shows where an even share would end."""
     most = max(max(loads), 1)

@@ -8,6 +8,7 @@ from skewless.schemes.consistent import ConsistentGrouping
 from skewless.schemes.d_choices import DChoices
 from skewless.schemes.distribution_aware import DistributionAware
 from skewless.schemes.dynamic import DynamicKeyGrouping
+from skewless.schemes.full_knowledge import FullKnowledge
 from skewless.schemes.graded import GradedChoices
 from skewless.schemes.key import KeyGrouping
 from skewless.schemes.modulo import Modulo
@@ -18,6 +19,7 @@ from skewless.schemes.partial import PartialKeyGrouping
 from skewless.schemes.porc import PowerOfRandomChoices
 from skewless.schemes.potc import StaticPowerOfTwoChoices
 from skewless.schemes.potc_message import PowerOfTwoChoicesPerMessage
+from skewless.schemes.proactive import ProactiveShuffleGrouping
 from skewless.schemes.shuffle import ShuffleGrouping
 from skewless.schemes.sia import SingleInstanceAllocation
 from skewless.schemes.universal import UniversalHashing
@@ -44,6 +46,8 @@ _ALL: tuple[type[Scheme], ...] = (
     BoundedLoadConsistentHashing,
     PowerOfTwoChoicesPerMessage,
     ConsistentGrouping,
+    ProactiveShuffleGrouping,
+    FullKnowledge,
 )
 SCHEMES: dict[str, type[Scheme]] = {scheme.name: scheme for scheme in _ALL}
 

@@ -149,7 +149,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
 @njit(cache=True, inline="always")
 def _least_loaded(
     loads: F64, home: int, width: int, workers: int, limit: float
-) -> tuple[int, float, int]:
+) -> tuple[int, float, np.int64]:
     """The least loaded of the key's workers, its load, and how many are below the limit."""
     worker, candidate = home, home
     least = loads[home]

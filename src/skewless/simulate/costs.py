@@ -1,6 +1,7 @@
 """What a message costs: the same for all, by its key, or drawn for each.
 
-A key's cost needs no table: its value is picked by a hash of the key and the seed.
+A key's cost needs no table: its value is picked by a hash of the key and the seed. Where each value
+must belong to exactly as many keys, the keys have to be known: the longs 1 … n, as of `zipf`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
 from skewless.errors import SkewlessError
-from skewless.hashing import choice_seeds, hash_long, scale
-from skewless.schemes.api import F64, U64
+from skewless.hashing import choice_seeds, hash_long, identities, scale
+from skewless.schemes.api import F64, I64, U64
 from skewless.spec import Described, build
 from skewless.streams import Stream
 
@@ -84,14 +86,26 @@ class Constant(Costs):
 
 
 class ByKey(Costs):
-    """A key's cost is one of some values."""
+    """A key's cost is one of some values.
+
+    min, max: the least and the greatest value.
+    values: how many there are.
+    keys: if given, keys are the longs 1 … keys and each value belongs to as many of them (give or
+    take one); if 0, each key has a value drawn for itself, whatever it is.
+    """
 
     min: float
     max: float
     values: int
+    keys: int
 
     def __post_init__(self) -> None:
         self.check_positive("min", "max", "values")
+        if self.keys < 0 or 0 < self.keys < self.values:
+            raise SkewlessError(
+                f"{self.name}:keys must be 0 or at least the number of values, "
+                f"not {self.keys} for {self.values} values."
+            )
         if self.min > self.max:
             raise SkewlessError(
                 f"{self.name} needs min ≤ max, not min={self.min:g} and max={self.max:g}."
@@ -102,8 +116,13 @@ class ByKey(Costs):
         """The values a cost may have."""
 
     def of(self, keys: U64, first: int, seed: int) -> F64:
-        """The value of each key."""
-        return np.asarray(_pick(keys, self.levels(), _origin(seed, 1)))
+        """The value of each key; one that is not among those known has a value drawn for it."""
+        drawn = np.asarray(_pick(keys, self.levels(), _origin(seed, 1)))
+        if not self.keys:
+            return drawn
+        known, levels = _deal(self.keys, self.values, seed)
+        at = np.minimum(np.searchsorted(known, keys), self.keys - 1)
+        return np.where(known[at] == keys, self.levels()[levels[at]], drawn)
 
     def average(self, stream: Stream, seed: int) -> float:
         """Over the whole stream, read once."""
@@ -121,6 +140,7 @@ class Evenly(ByKey):
     min: float = 1.0
     max: float = 64.0
     values: int = 64
+    keys: int = 0
 
     name: ClassVar[str] = "evenly"
 
@@ -136,6 +156,7 @@ class Geometric(ByKey):
     min: float = 1.0
     max: float = 64.0
     values: int = 64
+    keys: int = 0
 
     name: ClassVar[str] = "geometric"
 
@@ -162,6 +183,15 @@ class Exponential(Costs):
     def average(self, stream: Stream, seed: int) -> float:
         """As asked for."""
         return self.mean
+
+
+@lru_cache(maxsize=4)
+def _deal(keys: int, values: int, seed: int) -> tuple[U64, I64]:
+    """The identities of the longs 1 … keys, ascending, and the number of each one's value."""
+    known = identities(np.arange(1, keys + 1))
+    levels = np.random.default_rng(int(_origin(seed, 1))).permutation(keys) % values
+    order = np.argsort(known)
+    return known[order], levels[order]
 
 
 def _origin(seed: int, use: int) -> np.uint64:

@@ -15,7 +15,21 @@ from skewless.spark.version import check_version
 
 check_version(pyspark.__version__, "PySpark")
 
+from skewless.spark.compare import Comparison, compare  # noqa: E402
 from skewless.spark.group import Grouping, group  # noqa: E402
+from skewless.spark.learn import learn  # noqa: E402
+from skewless.spark.observe import Observer  # noqa: E402
+from skewless.spark.per_worker import per_worker  # noqa: E402
 from skewless.spark.route import repartition, route  # noqa: E402
 
-__all__ = ["Grouping", "group", "repartition", "route"]
+__all__ = [
+    "Comparison",
+    "Grouping",
+    "Observer",
+    "compare",
+    "group",
+    "learn",
+    "per_worker",
+    "repartition",
+    "route",
+]

@@ -1,4 +1,7 @@
-"""The keyed computation with even work: route, fold on the workers, merge by key."""
+"""The keyed computation with even work: route, fold on the workers, merge by key.
+
+The same on a batch and on a stream, where the merge keeps its state in Spark's state store.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,23 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructType
 
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, check_fold
 from skewless.folds.worker import fold_batches, split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
-from skewless.spark.inputs import (
-    Key,
-    check_group_key,
-    check_scheme,
-    check_server,
-    key_columns,
-    make_plan,
-)
-from skewless.spark.job import BoundFolds, bind, key_names
+from skewless.spark.control import Control, learns_between_batches
+from skewless.spark.inputs import Key, check_scheme, check_server, make_plan
+from skewless.spark.job import BoundFolds, bind
+from skewless.spark.keys import Keys, group_keys
 from skewless.spark.merge import merge_by_key
+from skewless.spark.observe import Observer
+from skewless.spark.plans import stream_folder
 from skewless.spark.route import place
+from skewless.spark.stream import merge_stream
+from skewless.spark.watch import Watch
 
 MOST_KEYS = 1_000_000
 MOST_BYTES = 256 << 20
@@ -40,26 +42,44 @@ def group(
     *,
     seed: int = 0,
     plan: Arrays | None = None,
+    checkpoint: str | None = None,
+    observer: Observer | None = None,
     most_keys: int = MOST_KEYS,
     most_bytes: int = MOST_BYTES,
 ) -> Grouping:
     """Group rows by key for `fold`, with the work spread over workers by a scheme.
 
+    key: a name, a Column or a list of them, among them at most one `F.window(…)`
+    checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
+        as files; there a scheme that learns keeps its plans, and a restart with another scheme,
+        number of workers or seed is refused. Without it each micro-batch starts afresh
+    observer: is told how even each run or micro-batch was
     most_keys, most_bytes: a worker that holds partials of more keys or bytes than this hands
-    them on to the merge and starts afresh
+        them on to the merge and starts afresh
     """
     check_server(df)
     made = check_scheme(scheme)
-    used = make_plan(made, workers, seed, plan)
+    learning = checkpoint is not None and learns_between_batches(made)
+    used = make_plan(made, workers, seed, plan, learning)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
             f"A worker must be allowed to hold at least 1 key and 1 byte, not {most_keys} keys "
             f"and {most_bytes} bytes: give most_keys and most_bytes of 1 or more."
         )
-    columns, fields = key_columns(df, key)
-    for field in fields:
-        check_group_key(field.name, field.dataType)
-    return Grouping(df, tuple(columns), tuple(fields), made, used, workers, most_keys, most_bytes)
+    keys = group_keys(df, key)
+    control = None
+    if checkpoint is not None:
+        if not df.isStreaming:
+            raise SkewlessError(
+                "A checkpoint belongs to a stream, and this DataFrame is none: leave checkpoint= "
+                "out, or read with spark.readStream."
+            )
+        folder = stream_folder(checkpoint, made, workers, seed)
+        folder.claim()
+        if learning:
+            control = Control(folder)
+            control.begin(used)
+    return Grouping(df, keys, made, used, workers, most_keys, most_bytes, control, observer)
 
 
 @dataclass(frozen=True)
@@ -67,38 +87,56 @@ class Grouping:
     """A DataFrame whose rows are about to be folded by key; made by `group`."""
 
     df: DataFrame
-    keys: tuple[Column, ...]
-    fields: tuple[StructField, ...]
+    keys: Keys
     scheme: Scheme
     plan: Arrays
     workers: int
     most_keys: int
     most_bytes: int
+    control: Control | None = None
+    observer: Observer | None = None
 
-    def fold(self, *folds: Fold, sample: Mapping[str, Any] | pa.Table | None = None) -> DataFrame:
+    def fold(
+        self,
+        *folds: Fold,
+        sample: Mapping[str, Any] | pa.Table | None = None,
+        output_mode: str = "update",
+    ) -> DataFrame:
         """One row per key with the result of each fold, exactly as of a plain groupBy.
 
         sample: a few messages (column name to values) on which the laws of each fold are checked
-        before any job starts
+            before any job starts
+        output_mode: on a stream, with folds that only Python can merge: the mode in which it will
+            be written, "update" or "append"; all other folds follow `writeStream.outputMode`
         """
         bound = self.bind(*folds)
         for fold in folds if sample is not None else ():
             check_fold(fold, sample or {})
-        return merge_by_key(self.partials(bound), bound)
+        watch = None
+        if self.control is not None or self.observer is not None:
+            watch = Watch(self.scheme.spec, self.workers, self.control, self.observer)
+        partials = self.partials(bound, watch)
+        if self.df.isStreaming:
+            return merge_stream(partials, bound, output_mode)
+        merged = merge_by_key(partials, bound)
+        return merged if watch is None else watch.results(merged)
 
     def bind(self, *folds: Fold) -> BoundFolds:
         """The folds bound to this DataFrame's columns."""
-        return bind(self.df, self.fields, folds, self.most_keys, self.most_bytes)
+        return bind(self.df, self.keys, folds, self.most_keys, self.most_bytes)
 
-    def partials(self, bound: BoundFolds) -> DataFrame:
+    def partials(self, bound: BoundFolds, watch: Watch | None = None) -> DataFrame:
         """What the workers hand to the merge: route, shuffle, fold."""
+        values = [F.col(name) for name in bound.values]
+        placed = self._placed(values, watch)
+        if watch is not None:
+            return watch.folded(placed, bound)
         job = bound.job
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return fold_batches(job, batches)
 
-        values = [F.col(name) for name in bound.values]
-        return self._placed(values).mapInArrow(fold, bound.partial_schema)
+        return placed.mapInArrow(fold, bound.partial_schema)
 
     def apply(
         self, function: Callable[[pa.Table], pa.Table], schema: StructType | str
@@ -114,7 +152,12 @@ class Grouping:
                 "sees all rows of a key: use a scheme with one worker per key, such as 'key', "
                 "or a fold that can be merged."
             )
-        count, names = len(self.keys), self.df.columns
+        if self.df.isStreaming:
+            raise SkewlessError(
+                "apply needs all rows of a key at once, and a stream never has them all: use a "
+                "fold, skewless.spark.per_worker, or foreachBatch."
+            )
+        count, names = len(self.keys.names()), self.df.columns
 
         def named(table: pa.Table) -> pa.Table:
             return function(table.rename_columns(names))
@@ -123,24 +166,28 @@ class Grouping:
             return split_sorted(count, batches, named)
 
         placed = self._placed([F.col(f"`{name.replace('`', '``')}`") for name in names])
-        return placed.sortWithinPartitions(*key_names(count)).mapInArrow(call, schema)
+        return placed.sortWithinPartitions(*self.keys.names()).mapInArrow(call, schema)
 
     def describe(self, *folds: Fold) -> str:
         """What `fold` will run, in words."""
         bound = self.bind(*folds)
-        by_column = self.scheme.table(self.plan) is not None
+        by_column = self.control is None and self.scheme.table(self.plan) is not None
         way = "a Column expression" if by_column else "a compiled kernel in Spark's Python workers"
-        keys = ", ".join(field.name for field in self.fields)
+        routing = ", ".join(field.name for field in self.keys.routing_fields())
+        keys = ", ".join(field.name for field in self.keys.fields)
         names = ", ".join(fold.name for fold in folds)
         columns = ", ".join([keys, *bound.values])
-        merging = (
-            "Spark's own aggregates merge the partials by key"
-            if bound.natives
-            else "Spark sorts the partials by key and Python merges them"
-        )
+        if bound.natives:
+            merging = "Spark's own aggregates merge the partials by key"
+        elif self.df.isStreaming:
+            merging = "Python merges the partials of each key"
+        else:
+            merging = "Spark sorts the partials by key and Python merges them"
+        if self.df.isStreaming:
+            merging += ", with what earlier micro-batches left in Spark's state store"
         return (
             f"1. Route: scheme {self.scheme.spec} gives each row one of {self.workers} workers "
-            f"by the hash of {keys}, in {way}.\n"
+            f"by the hash of {routing}, in {way}.\n"
             f"2. Shuffle: each row goes to its worker's partition, with {columns} only.\n"
             f"3. Fold: each worker folds its rows into one partial per key ({names}), and hands "
             f"its partials on early beyond {self.most_keys:,} keys or {self.most_bytes:,} bytes.\n"
@@ -151,10 +198,10 @@ class Grouping:
         """Print what `fold` will run, in words; see the DataFrame's own explain for the plan."""
         print(self.describe(*folds))
 
-    def _placed(self, values: list[Column]) -> DataFrame:
+    def _placed(self, values: list[Column], watch: Watch | None = None) -> DataFrame:
         """The keys and values, under internal names, on the partitions of their workers."""
-        names = key_names(len(self.keys))
-        keys = [column.alias(name) for column, name in zip(self.keys, names, strict=True)]
-        sent = [column.alias(f"v{i}") for i, column in enumerate(values)]
-        rows = self.df.select(*keys, *sent)
-        return place(rows, F.xxhash64(*names), self.scheme, self.plan, self.workers)
+        rows = self.keys.select(self.df, values)
+        identity = self.keys.identity()
+        if watch is not None and self.control is not None:
+            return watch.placed(rows, identity, self.control)
+        return place(rows, identity, self.scheme, self.plan, self.workers)

@@ -96,16 +96,18 @@ def check_scheme(scheme: Scheme | str) -> Scheme:
     return made
 
 
-def make_plan(scheme: Scheme, workers: int, seed: int, plan: Arrays | None) -> Arrays:
-    """The given plan, or the scheme's first one if it need not learn."""
+def make_plan(
+    scheme: Scheme, workers: int, seed: int, plan: Arrays | None, learning: bool = False
+) -> Arrays:
+    """The given plan, or the scheme's first one if it need not learn or is about to."""
     if not isinstance(workers, int) or isinstance(workers, bool):
         raise SkewlessError(f"The number of workers is a whole number, not {workers!r}.")
     check_workers(workers)
     if plan is not None:
         return plan
-    if scheme.learns == "prefix":
+    if scheme.learns == "prefix" and not learning:
         raise SkewlessError(
             f"Scheme '{scheme.spec}' learns its plan from the first messages: "
-            "hand a learned plan to plan=."
+            "hand a learned plan to plan=, or group a stream with checkpoint=."
         )
     return scheme.plan(workers, seed)

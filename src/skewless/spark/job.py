@@ -14,6 +14,7 @@ from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
 from skewless.spark.inputs import field_of
+from skewless.spark.keys import Keys
 
 
 @dataclass(frozen=True)
@@ -21,10 +22,12 @@ class BoundFolds:
     """A job for the workers, and the same for Spark.
 
     values: the names of the input columns that travel
+    partial_schema, result_schema: the flat keys under internal names, then partials or results
     natives: how Spark itself merges each fold's partials, or None if one of them needs Python
     """
 
     job: FoldJob
+    keys: Keys
     values: tuple[str, ...]
     partial_schema: StructType
     result_schema: StructType
@@ -38,20 +41,11 @@ class BoundFolds:
         return [names[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
-def key_names(count: int) -> list[str]:
-    """The internal names of the key columns."""
-    return [f"k{i}" for i in range(count)]
-
-
 def bind(
-    df: DataFrame,
-    keys: Sequence[StructField],
-    folds: Sequence[Fold],
-    most_keys: int,
-    most_bytes: int,
+    df: DataFrame, key: Keys, folds: Sequence[Fold], most_keys: int, most_bytes: int
 ) -> BoundFolds:
     """Bind folds to a DataFrame; every mistake is one sentence, and no job starts."""
-    _check_folds(folds, keys)
+    _check_folds(folds, key.fields)
     values = tuple(dict.fromkeys(name for fold in folds for name in fold.columns))
     kinds = {name: arrow_type(name, field_of(df, name).dataType) for name in values}
     types = [[kinds[name] for name in fold.columns] for fold in folds]
@@ -60,10 +54,10 @@ def bind(
     results = [fold.result_type(kind) for fold, kind in pairs]
     natives = [fold.native(kind) for fold, kind in pairs]
 
-    inner = key_names(len(keys))
+    inner, keys = key.names(), key.flat_fields()
     key_arrow = [(n, arrow_type(f.name, f.dataType)) for n, f in zip(inner, keys, strict=True)]
     flat = [(f"p{i}", kind) for i, kind in enumerate(k for kinds in partials for k in kinds)]
-    named = [(fold.name, kind) for fold, kind in zip(folds, results, strict=True)]
+    named = [(f"r{i}", kind) for i, kind in enumerate(results)]
     job = FoldJob(
         keys=len(keys),
         folds=tuple(folds),
@@ -75,12 +69,12 @@ def bind(
         most_bytes=most_bytes,
     )
     inner_keys = [StructField(n, f.dataType) for n, f in zip(inner, keys, strict=True)]
-    outer_keys = [StructField(f.name, f.dataType) for f in keys]
     return BoundFolds(
         job,
+        key,
         values,
         StructType(inner_keys + _spark_fields(flat)),
-        StructType(outer_keys + _spark_fields(named)),
+        StructType(inner_keys + _spark_fields(named)),
         tuple(n for n in natives if n) if all(natives) else None,
     )
 

@@ -17,6 +17,7 @@ from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.columns import worker_of
 from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.tasks import Task
 
 
 def route(
@@ -120,19 +121,11 @@ class TaskRouter:
 
 def _routing(scheme: Scheme, plan: Arrays) -> Callable[[Iterator[pa.Array]], Iterator[pa.Array]]:
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        router = TaskRouter(scheme, plan, task_number())
+        router = TaskRouter(scheme, plan, Task.current().partition)
         for batch in batches:
             yield pa.array(router.route(batch.to_numpy()))
 
     return workers_of
-
-
-def task_number() -> int:
-    """The number of the partition that this task reads: the same when it is tried again."""
-    from pyspark import TaskContext  # only where tasks run: a thin Connect client may lack it
-
-    context: Any = TaskContext.get()
-    return 0 if context is None else int(context.partitionId())
 
 
 def _check_free(df: DataFrame, column: str) -> None:

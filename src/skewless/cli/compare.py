@@ -1,0 +1,62 @@
+"""`skewless compare`: schemes against each other on Spark."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from skewless.cli.options import AsJson, Seed, StreamSpec, Workers, console_for, print_json
+
+
+def compare(
+    stream: StreamSpec,
+    schemes: Annotated[str, typer.Option(help="Schemes, separated by commas: key,partial,….")],
+    workers: Workers,
+    delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master; local with a thread per worker if not given.")
+    ] = None,
+    sources: Annotated[
+        int, typer.Option(help="Files, and so tasks, that the stream is cut into.")
+    ] = 8,
+    rounds: Annotated[int, typer.Option(help="Timed runs of each scheme; the median counts.")] = 3,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Count a stream's keys on Spark with each scheme: time, balance, copies of keys, result."""
+    from skewless.report.progress import steps_spinner
+    from skewless.report.tables import table
+    from skewless.schemes import scheme_of
+    from skewless.schemes.api import check_workers
+    from skewless.spark import compare as compare_on_spark
+    from skewless.spark.session import local_session
+    from skewless.spec import split_list
+    from skewless.streams import stream_of
+
+    console = console_for(as_json)
+    check_workers(workers)
+    flow, made = stream_of(stream), [scheme_of(spec) for spec in split_list(schemes)]
+    with (
+        steps_spinner(console, "comparing on Spark") as step,
+        local_session(workers, master) as spark,
+    ):
+        results = compare_on_spark(
+            spark,
+            flow,
+            made,
+            workers,
+            delay_ms=delay_ms,
+            sources=sources,
+            rounds=rounds,
+            seed=seed,
+            step=step,
+        )
+    rows = [asdict(result) for result in results]
+    if as_json:
+        print_json(rows)
+        return
+    columns = ("scheme", "wall_s", "ideal_s", "throughput", "imbalance", "replication")
+    title = f"{flow.spec}, {workers} workers, {delay_ms} ms a message: same result for all"
+    console.print(table(title, rows, columns))

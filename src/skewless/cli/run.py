@@ -1,0 +1,86 @@
+"""`skewless run`: the pipeline on Spark, from a source to a sink."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skewless.cli.options import AsJson, SchemeSpec, Seed, Workers, console_for, print_json
+from skewless.errors import SkewlessError
+
+
+def run(
+    scheme: SchemeSpec,
+    workers: Workers,
+    stream: Annotated[
+        str | None, typer.Option(help="A stream as the source, e.g. words:path=FILE.")
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="A folder of text files as the source, a file a batch.")
+    ] = None,
+    batches: Annotated[
+        int, typer.Option(help="Micro-batches a --stream is cut into; 0 runs one batch job.")
+    ] = 8,
+    out: Annotated[Path | None, typer.Option(help="Parquet folder for the counts.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder from which a stopped run goes on (with --folder).")
+    ] = None,
+    delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
+    log: Annotated[Path | None, typer.Option(help="File for a JSON line per micro-batch.")] = None,
+    prometheus: Annotated[
+        int | None, typer.Option(help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many of the most frequent keys to print.")] = 10,
+    master: Annotated[
+        str | None, typer.Option(help="Spark master; local with a thread per worker if not given.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Count keys on Spark: source, splitter, route, workers, merge, sink; watched as it runs."""
+    from skewless.report.tables import record_row, table
+    from skewless.schemes import scheme_of
+    from skewless.schemes.api import check_workers
+    from skewless.spark.observe import Observer, Record
+    from skewless.spark.pipeline import Pipeline
+    from skewless.spark.pipeline import run as run_pipeline
+    from skewless.spark.session import local_session
+    from skewless.streams import stream_of
+
+    if (stream is None) == (folder is None):
+        raise SkewlessError("Give one source: --stream for a stream, or --folder for text files.")
+    console = console_for(as_json)
+    check_workers(workers)
+    source = folder if folder is not None else stream_of(str(stream))
+    pipeline = Pipeline(
+        source, scheme_of(scheme), workers, batches, delay_ms, out, checkpoint, seed
+    )
+    observer = Observer(log=log, port=prometheus)
+    if observer.port is not None:
+        console.print(f"Prometheus: 127.0.0.1:{observer.port}")
+    records: list[Record] = []
+    with (
+        console.status("starting Spark …") as status,
+        local_session(workers, master) as spark,
+    ):
+
+        def tell(record: Record) -> None:
+            records.append(record)
+            messages = sum(r.messages for r in records)
+            status.update(f"{len(records)} batches done, {messages:,} messages …")
+
+        status.update("running …")
+        best = run_pipeline(spark, pipeline, observer, tell, top)
+    observer.close()
+    if as_json:
+        print_json({"top": [list(pair) for pair in best], "batches": [asdict(r) for r in records]})
+        return
+    console.print(table("How even each batch was", [record_row(r) for r in records]))
+    console.print(
+        table("Most frequent keys", [{"key": key, "count": count} for key, count in best])
+    )
+    if out is not None:
+        console.print(f"Written: {out}")

@@ -1,0 +1,123 @@
+"""The driver's loop for schemes that learn: reports of a batch, a new plan for the next.
+
+Each source's report of batch n rides on its last row (see `tasks`). When Spark says that the batch
+is done, the reports are merged, the scheme plans again, and the plan is kept for batch n + 1. Spark
+says so beside the stream, not in it: a batch that starts at once may run with the plan before. A
+driver that dies in between loses what one batch taught, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+
+from skewless.schemes import Feedback, Scheme
+from skewless.schemes.api import Arrays
+from skewless.spark.codec import pack, unpack
+from skewless.spark.plans import Learned, StreamFolder, empty_report
+from skewless.spark.route import TaskRouter
+from skewless.spark.tasks import Task, WorkerReport, per_worker, report_column
+
+ROUTED = "struct<worker: int, report: binary>"
+
+
+def learns_between_batches(scheme: Scheme) -> bool:
+    """Does what one batch showed change the next plan of this scheme?"""
+    return type(scheme).replan is not Scheme.replan
+
+
+@dataclass(frozen=True)
+class Control:
+    """Turns what the sources of a batch reported into the plan for the next."""
+
+    folder: StreamFolder
+
+    def begin(self, plan: Arrays) -> None:
+        """Start a new stream with this plan; a stream that goes on keeps its own."""
+        scheme, workers = self.folder.scheme, self.folder.workers
+        self.folder.begin(Learned(plan, empty_report(scheme, plan), 0, 0, np.zeros(workers)))
+
+    def learn(self, batch: int, sources: Iterable[bytes], workers: list[WorkerReport]) -> None:
+        """Make the plan for the following batch from the reports of this one."""
+        scheme, count = self.folder.scheme, self.folder.workers
+        before = self.folder.used(batch)
+        reports = source_reports(sources, empty_report(scheme, before.plan))
+        if not reports:
+            return
+        served = per_worker(workers, "messages", count)
+        loads = before.loads + served
+        pending = functools.reduce(scheme.merge, reports, before.pending)
+        messages = before.messages + int(served.sum())
+        after = before._replace(pending=pending, messages=messages, loads=loads)
+        if messages >= self._due(before):
+            feedback = Feedback(
+                served, per_worker(workers, "busy_s", count), np.zeros(count), loads
+            )
+            plan = scheme.replan(before.plan, pending, feedback)
+            empty = empty_report(scheme, plan)
+            after = Learned(plan, empty, 0, before.replans + 1, loads)
+        self.folder.write(batch + 1, after)
+
+    def _due(self, learned: Learned) -> int:
+        """How many messages a replan awaits: a learning phase first, then the scheme's own pace."""
+        scheme = self.folder.scheme
+        if scheme.learns == "prefix" and not learned.replans:
+            return scheme.learning_messages
+        return scheme.replan_every
+
+    def routed(self, identity: Column) -> Column:
+        """The worker of each row under the plan of its batch, and on the last row the report."""
+        udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
+        kernel = udf(_reporting(self.folder), ROUTED).asNondeterministic()
+        routed: Column = kernel(identity)
+        return routed
+
+
+def reports_of(column: str) -> Column:
+    """The aggregate that gathers reports for `observe`."""
+    return F.collect_list(column).alias("reports")
+
+
+def source_reports(observed: Iterable[bytes], template: Arrays) -> list[Arrays]:
+    """One report per source, of its last attempt, ordered by source."""
+    last: dict[int, tuple[int, Arrays]] = {}
+    for data in observed:
+        facts, (report,) = unpack(bytes(data), template)
+        source, attempt = facts["source"], facts["attempt"]
+        if source not in last or last[source][0] < attempt:
+            last[source] = attempt, report
+    return [last[source][1] for source in sorted(last)]
+
+
+def _reporting(folder: StreamFolder) -> Any:
+    def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        task = Task.current()
+        plan = folder.settle(task.batch or 0).plan
+        router = TaskRouter(folder.scheme, plan, task.partition)
+        held: pa.Array | None = None
+        for batch in batches:
+            workers = pa.array(router.route(batch.to_numpy()))
+            if not len(workers):
+                yield _routed_rows(workers, None)
+                continue
+            if held is not None:
+                yield _routed_rows(held, None)
+            held = workers
+        if held is not None:
+            facts = {"source": task.partition, "attempt": task.attempt}
+            yield _routed_rows(held, pack(facts, router.report()))
+
+    return workers_of
+
+
+def _routed_rows(workers: pa.Array, report: bytes | None) -> pa.Array:
+    columns = [workers, report_column(len(workers), report)]
+    return pa.StructArray.from_arrays(columns, names=["worker", "report"])

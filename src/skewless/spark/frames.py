@@ -1,0 +1,77 @@
+"""Streams as DataFrames with one column `key`, cut into as many files as there are sources.
+
+A file's keys are the words or fields themselves, read by Spark; a synthetic stream's keys are its
+identities, as longs. Everything is written to Parquet first, so that what is measured afterwards
+starts from the same cheap source for every scheme.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.streams import Stream
+from skewless.streams.csv import CommaSeparated
+from skewless.streams.parquet import Parquet
+from skewless.streams.tsv import TabSeparated
+from skewless.streams.words import Words
+
+BLANKS = "[ \\t\\n\\x0B\\f\\r]+"
+
+
+def words_of(text: Column) -> Column:
+    """A line becomes its words, one row each."""
+    return F.explode(F.filter(F.split(text, BLANKS), lambda word: word != ""))
+
+
+def write_keys(
+    spark: SparkSession, stream: Stream, folder: Path, files: int, seed: int = 0
+) -> DataFrame:
+    """Write the keys of a stream into that many Parquet files; the DataFrame that reads them."""
+    if isinstance(stream, Words | TabSeparated | CommaSeparated | Parquet):
+        rows = _rows_of_file(spark, stream)
+        rows.repartition(files).write.mode("overwrite").parquet(str(folder))
+    else:
+        _write_identities(stream, folder, files, seed)
+    return spark.read.parquet(str(folder))
+
+
+def _rows_of_file(
+    spark: SparkSession, stream: Words | TabSeparated | CommaSeparated | Parquet
+) -> DataFrame:
+    if not Path(stream.path).is_file():
+        raise SkewlessError(f"There is no file '{stream.path}': check the path.")
+    if isinstance(stream, Parquet):
+        return spark.read.parquet(stream.path).select(F.col(stream.column).alias("key"))
+    if isinstance(stream, CommaSeparated):
+        table = spark.read.csv(stream.path, header=True)
+        named = stream.column in table.columns
+        name = stream.column if named else table.columns[int(stream.column) - 1]
+        return table.select(F.col(name).alias("key"))
+    text = spark.read.text(stream.path)
+    line = F.col("value")
+    if isinstance(stream, Words):
+        field = F.get(F.split(line, "\t"), F.lit(stream.column - 1)) if stream.column else line
+        return text.select(words_of(field).alias("key"))
+    return text.select(F.get(F.split(line, "\t"), F.lit(stream.column - 1)).alias("key"))
+
+
+def _write_identities(stream: Stream, folder: Path, files: int, seed: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    schema = pa.schema([("key", pa.int64())])
+    writers = [pq.ParquetWriter(folder / f"{i:05d}.parquet", schema) for i in range(files)]
+    try:
+        for chunk in stream.chunks(seed):
+            keys = chunk.keys.view(np.int64)
+            for number, writer in enumerate(writers):
+                column = pa.array(np.ascontiguousarray(keys[number::files]))
+                writer.write_table(pa.table([column], schema))
+    finally:
+        for writer in writers:
+            writer.close()

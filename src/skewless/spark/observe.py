@@ -1,0 +1,203 @@
+"""The Distribution Observer: how even the work was, per run and per micro-batch.
+
+Workers count for themselves and report with their last partial; only the last attempt of a worker
+counts, so a retried stage changes nothing (see `tasks`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkAssertionError
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from skewless import measures
+from skewless.errors import SkewlessError
+from skewless.spark.endpoint import Endpoint
+from skewless.spark.tasks import WorkerReport, per_worker, worker_reports
+
+_POLL_S = 0.05
+SCHEMA = (
+    "scheme string, workers int, run string, batch long, ended_s double, messages long, "
+    "loads array<long>, imbalance double, stddev double, stddev_percent double, partials long, "
+    "keys long, replication double, seconds double, messages_per_second double, "
+    "busy_s array<double>, flushes long"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """How even one run or micro-batch was.
+
+    run: the query's run, or the name of a batch job
+    batch: the number of the micro-batch; None for a batch job
+    ended_s: when the last worker ended, in seconds since 1970
+    loads: messages per worker; busy_s: seconds in which each of them folded
+    imbalance, stddev, stddev_percent: of the loads, as in `skewless.measures`
+    partials: what the workers handed to the merge: distinct pairs of key and worker, and more
+        than that only if workers handed partials on early (`flushes` times)
+    keys: distinct keys of this run or batch, as Spark counted them at the merge (late ones, which
+        it drops, are left out); None if the query keeps other state besides
+    replication: partials ÷ keys, the workers per key
+    seconds: how long it took: a micro-batch from trigger to commit, which is the latency of its
+        messages; a batch job from the first worker's start to the last one's end
+    """
+
+    scheme: str
+    workers: int
+    run: str
+    batch: int | None
+    ended_s: float
+    messages: int
+    loads: list[int]
+    imbalance: float
+    stddev: float
+    stddev_percent: float
+    partials: int
+    keys: int | None
+    replication: float | None
+    seconds: float
+    messages_per_second: float
+    busy_s: list[float]
+    flushes: int
+
+
+class Observer:
+    """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
+
+    log: a file to which each record is added as a line of JSON
+    port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
+    """
+
+    def __init__(self, log: str | Path | None = None, port: int | None = None) -> None:
+        self._records: list[Record] = []
+        self._lock = threading.Lock()
+        self._waiting: list[threading.Thread] = []
+        self._log = None if log is None else Path(log)
+        if self._log is not None and not self._log.parent.is_dir():
+            raise SkewlessError(
+                f"The log '{log}' lies in a folder that does not exist: make the folder first."
+            )
+        self._endpoint = None if port is None else Endpoint(port)
+
+    @property
+    def port(self) -> int | None:
+        """Where Prometheus finds the endpoint, if there is one."""
+        return None if self._endpoint is None else self._endpoint.port
+
+    def records(self, timeout_s: float = 5.0) -> list[Record]:
+        """All records so far.
+
+        timeout_s: how long to wait for batch jobs of which Spark has not yet told; a grouping
+        whose action has not run counts as one
+        """
+        ends_s = time.monotonic() + timeout_s
+        for thread in list(self._waiting):
+            thread.join(max(0.0, ends_s - time.monotonic()))
+        with self._lock:
+            return list(self._records)
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """All records so far as a DataFrame."""
+        rows = [dataclasses.astuple(record) for record in self.records()]
+        return spark.createDataFrame(rows, SCHEMA)
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._endpoint is not None:
+            self._endpoint.close()
+
+    def add(self, record: Record) -> None:
+        """Keep, log and serve a record."""
+        with self._lock:
+            self._records.append(record)
+            if self._log is not None:
+                with self._log.open("a") as log:
+                    log.write(json.dumps(dataclasses.asdict(record)) + "\n")
+            if self._endpoint is not None:
+                self._endpoint.show(record)
+
+    def saw_batch(self, scheme: str, workers: int, progress: Any, seen: list[WorkerReport]) -> None:
+        """A micro-batch is done."""
+        if not seen:
+            return
+        states = progress.stateOperators
+        keys = int(states[0].numRowsUpdated) if len(states) == 1 else None
+        seconds = progress.durationMs["triggerExecution"] / 1000
+        run = str(progress.runId)
+        self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))
+
+    def watch(
+        self, scheme: str, workers: int, run: str, partials: Observation, results: Observation
+    ) -> None:
+        """Await a batch job, beside the caller: Spark tells only once its action has run."""
+
+        def wait() -> None:
+            try:
+                seen = worker_reports(_get(partials)["reports"])
+                keys = int(_get(results)["keys"])
+            except Exception:  # the session ended, or the action failed: there is nothing to tell
+                return
+            seconds = max((r.ended_s for r in seen), default=0.0) - min(
+                (r.started_s for r in seen), default=0.0
+            )
+            self.add(make_record(scheme, workers, run, None, seen, keys, seconds))
+
+        thread = threading.Thread(target=wait, name=f"skewless-{run}", daemon=True)
+        self._waiting.append(thread)
+        thread.start()
+
+
+def counted_keys() -> Any:
+    """The aggregate that counts the rows of a result."""
+    return F.count(F.lit(1)).alias("keys")
+
+
+def make_record(
+    scheme: str,
+    workers: int,
+    run: str,
+    batch: int | None,
+    seen: list[WorkerReport],
+    keys: int | None,
+    seconds: float,
+) -> Record:
+    """Measure what the workers reported."""
+    loads = per_worker(seen, "messages", workers)
+    messages = int(loads.sum())
+    partials = sum(report.partials for report in seen)
+    return Record(
+        scheme=scheme,
+        workers=workers,
+        run=run,
+        batch=batch,
+        ended_s=max((report.ended_s for report in seen), default=0.0),
+        messages=messages,
+        loads=[int(load) for load in loads],
+        imbalance=measures.imbalance(loads),
+        stddev=measures.stddev(loads),
+        stddev_percent=measures.stddev_percent(loads),
+        partials=partials,
+        keys=keys,
+        replication=None if keys is None else measures.replication(partials, keys),
+        seconds=seconds,
+        messages_per_second=messages / seconds if seconds > 0 else 0.0,
+        busy_s=per_worker(seen, "busy_s", workers).tolist(),
+        flushes=sum(report.flushes for report in seen),
+    )
+
+
+def _get(observation: Observation) -> dict[str, Any]:
+    """What was observed: classic Spark waits for the action, Connect says that there is nothing."""
+    while True:
+        try:
+            return observation.get
+        except PySparkAssertionError:
+            time.sleep(_POLL_S)

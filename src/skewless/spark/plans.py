@@ -1,0 +1,197 @@
+"""Plans kept beside a stream's checkpoint, each with the number of the batch it is for.
+
+`<checkpoint>/skewless/stream.json` says what the stream is; `plans/<batch>.npz` is what was
+learned before that batch; `batches/<batch>` names the plan that a batch runs with. The first task
+of a batch to start settles that, so that all its tasks, and all of them again after a restart,
+follow one plan although the driver may write the next one meanwhile. Files appear whole or not at
+all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme
+from skewless.schemes.api import F64, Arrays
+from skewless.spark.codec import pack, unpack
+
+FORMAT = 1
+KEPT = 100
+
+
+class Learned(NamedTuple):
+    """A plan and what the next one will be made from."""
+
+    plan: Arrays
+    pending: Arrays  # a report that awaits enough messages for a replan
+    messages: int  # in that report
+    replans: int
+    loads: F64  # [W] messages since the start of the stream
+
+
+@dataclass(frozen=True)
+class StreamFolder:
+    """The folder of one stream; it pickles, and tasks open it by themselves."""
+
+    checkpoint: str
+    scheme: Scheme
+    workers: int
+    seed: int
+
+    @property
+    def root(self) -> Path:
+        """The folder itself."""
+        return Path(self.checkpoint) / "skewless"
+
+    def claim(self, **more: Any) -> None:
+        """Make the folder, or refuse one that another kind of stream has made."""
+        facts = {
+            "format": FORMAT,
+            "scheme": self.scheme.spec,
+            "workers": self.workers,
+            "seed": self.seed,
+            **more,
+        }
+        path = self.root / "stream.json"
+        if path.exists():
+            self._check(_read_facts(path), facts)
+            return
+        for folder in ("plans", "batches"):
+            _make(self.root / folder)
+        _write(path, json.dumps(facts).encode())
+
+    def _check(self, found: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        if found.get("format") != FORMAT:
+            raise SkewlessError(
+                f"The checkpoint '{self.checkpoint}' has format {found.get('format')}, and this "
+                f"version reads format {FORMAT}: use the version that wrote it, or a new one."
+            )
+        if dict(found) != dict(facts):
+            raise SkewlessError(
+                f"The checkpoint '{self.checkpoint}' was written with {_words(found)}, but this "
+                f"stream has {_words(facts)}: use the same, or a new checkpoint."
+            )
+
+    def begin(self, learned: Learned) -> None:
+        """Write the first plan, unless the stream has one."""
+        if not self._numbers():
+            self.write(0, learned)
+
+    def write(self, batch: int, learned: Learned) -> None:
+        """Keep what was learned for this batch and the following; the first to write it wins."""
+        facts = {
+            "format": FORMAT,
+            "batch": batch,
+            "messages": learned.messages,
+            "replans": learned.replans,
+        }
+        data = pack(facts, learned.loads, learned.plan, learned.pending)
+        _write(self._plan(batch), data)
+        self._prune()
+
+    def settle(self, batch: int) -> Learned:
+        """What a batch runs with, settled now if no task of it has done so."""
+        settled = self.root / "batches" / str(batch)
+        if not settled.exists():
+            _write(settled, str(self._newest(batch)).encode())
+        return self._read(int(settled.read_text()))
+
+    def used(self, batch: int) -> Learned:
+        """What a finished batch ran with."""
+        settled = self.root / "batches" / str(batch)
+        number = int(settled.read_text()) if settled.exists() else self._newest(batch)
+        return self._read(number)
+
+    def _newest(self, batch: int) -> int:
+        numbers = [number for number in self._numbers() if number <= batch]
+        if not numbers:
+            raise SkewlessError(
+                f"'{self.root}' holds no plan for batch {batch}: it is not visible to this "
+                "machine or was emptied; give a folder that driver and executors share."
+            )
+        return max(numbers)
+
+    def _numbers(self) -> list[int]:
+        return [int(path.stem) for path in (self.root / "plans").glob("[0-9]*.npz")]
+
+    def _plan(self, batch: int) -> Path:
+        return self.root / "plans" / f"{batch}.npz"
+
+    def _read(self, number: int) -> Learned:
+        plan = self.scheme.plan(self.workers, self.seed)
+        report = empty_report(self.scheme, plan)
+        facts, states = unpack(self._plan(number).read_bytes(), np.empty(0), plan, report)
+        loads, plan, pending = states
+        return Learned(plan, pending, facts["messages"], facts["replans"], loads)
+
+    def _prune(self) -> None:
+        """Forget all but the newest, as Spark does with its own logs of batches."""
+        for folder in ("plans", "batches"):
+            paths = [p for p in (self.root / folder).iterdir() if p.stem.isdigit()]
+            for path in sorted(paths, key=lambda p: int(p.stem))[:-KEPT]:
+                path.unlink(missing_ok=True)
+
+
+def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> StreamFolder:
+    """The folder, if the checkpoint is one that Python can open as files."""
+    path = str(checkpoint)
+    if path.startswith("file:"):
+        path = "/" + path.removeprefix("file:").lstrip("/")
+    if ":/" in path:
+        raise SkewlessError(
+            f"Plans are kept in a folder that the driver and all tasks open as files, and "
+            f"'{path}' is none: give a mounted folder that they share."
+        )
+    return StreamFolder(os.path.abspath(path), scheme, workers, seed)
+
+
+def empty_report(scheme: Scheme, plan: Any) -> Arrays:
+    """The report of a source that saw nothing."""
+    return scheme.report(plan, scheme.tally(plan, 0))
+
+
+def _words(facts: Mapping[str, Any]) -> str:
+    words = [f"scheme '{facts.get('scheme')}'", f"{facts.get('workers')} workers"]
+    words += [f"{n} {facts[n]}" for n in sorted(facts.keys() - {"scheme", "workers", "format"})]
+    return ", ".join(words)
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text())
+    except ValueError:
+        raise SkewlessError(
+            f"'{path}' is damaged: restore it, or start with a new checkpoint."
+        ) from None
+    return facts
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SkewlessError(
+            f"The folder '{folder}' cannot be made ({error.strerror}): give a checkpoint that "
+            "can be written to."
+        ) from None
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Make the file with all its content at once, unless it is there already."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    part.write_bytes(data)
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    finally:
+        part.unlink()

@@ -1,0 +1,60 @@
+"""What Spark tells the driver after each micro-batch, handed to whoever asked by a metric's name.
+
+One listener serves a session: listeners cannot be told apart later, and Spark calls them one after
+the other. It works on Spark Connect too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+Handler = Callable[[Any], None]
+_LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
+
+
+class _Listener(StreamingQueryListener):
+    def __init__(self) -> None:
+        self.handlers: dict[str, Handler] = {}
+
+    def onQueryProgress(self, event: Any) -> None:
+        for metric in event.progress.observedMetrics:
+            handler = self.handlers.get(metric)
+            if handler is None:
+                continue
+            try:
+                handler(event.progress)
+            except Exception:
+                # The stream itself is unharmed: it goes on with the plan that it has.
+                logging.getLogger(__name__).exception(
+                    "What batch %s reported could not be used.", event.progress.batchId
+                )
+
+    def onQueryStarted(self, event: Any) -> None:
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:
+        pass
+
+
+def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None:
+    """Call the handler with the progress of each batch that observed this metric."""
+    listener = _LISTENERS.get(spark)
+    if listener is None:
+        listener = _LISTENERS[spark] = _Listener()
+        spark.streams.addListener(listener)
+    listener.handlers[metric] = handler
+
+
+def reports(progress: Any, metric: str) -> list[bytes]:
+    """The reports that a batch's tasks sent under this name."""
+    row = progress.observedMetrics.get(metric)
+    return [] if row is None else [bytes(data) for data in row["reports"]]

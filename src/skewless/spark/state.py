@@ -1,0 +1,137 @@
+"""Partials that only Python can merge, kept in Spark's state store from batch to batch.
+
+A key's state is its merged partial as one Arrow record of bytes. Spark hands keys and states to
+Python by pandas, which would change some values (whole numbers with nulls, far-off times): so it
+sees bytes only, and the key itself travels inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructField, TimestampType
+
+from skewless.folds.worker import FoldJob
+from skewless.spark.job import BoundFolds
+from skewless.spark.keys import WATERMARK
+from skewless.spark.merge import named_results
+
+if TYPE_CHECKING:
+    import pandas as pd  # type: ignore[import-untyped]
+
+_PACKED = "packed binary"
+
+
+def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -> DataFrame:
+    """One row per key and batch in which it changed, or one in all once its time has passed.
+
+    output_mode: "update" or "append"; a key ends when the watermark passes its window's end
+    """
+    expiry = bound.keys.expiry()
+    rows = _packed(partials, bound)
+    timeout = "NoTimeout" if expiry is None else "EventTimeTimeout"
+    merge = _merging(bound.job, expiry is not None, output_mode == "append")
+    grouped = rows.groupBy("key")
+    merged = grouped.applyInPandasWithState(merge, _PACKED, _PACKED, output_mode, timeout)
+    finish = _finishing(bound.job)
+    return named_results(merged.mapInArrow(finish, bound.result_schema), bound)
+
+
+def _packed(partials: DataFrame, bound: BoundFolds) -> DataFrame:
+    """Per partial: the key as text to group by, all of it as bytes, and the time at which it ends.
+
+    Two keys have the same text exactly if they are equal: floats have one NaN and one zero by now.
+    """
+    keys = bound.keys
+    texts = [_text(F.col(n), f) for n, f in zip(keys.names(), keys.flat_fields(), strict=True)]
+    expiry = keys.expiry()
+    until = [] if expiry is None else [F.col(expiry).alias("until")]
+    carried = partials.select(F.concat(*texts).alias("key"), *until, F.struct("*").alias("all"))
+    job, first = bound.job, 1 + len(until)
+    schema = carried.schema
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            parts = zip(batch[first].flatten(), job.partial_schema, strict=True)
+            rows = pa.RecordBatch.from_arrays(
+                [column.cast(field.type) for column, field in parts], schema=job.partial_schema
+            )
+            data = pa.array([_bytes(rows.slice(i, 1)) for i in range(rows.num_rows)], pa.binary())
+            names = [*batch.schema.names[:first], "packed"]
+            yield pa.RecordBatch.from_arrays([*batch.columns[:first], data], names=names)
+
+    out = type(schema)([*schema.fields[:first], StructField("packed", BinaryType())])
+    rows = carried.mapInArrow(pack, out)
+    if expiry is None:
+        return rows
+    metadata = next(f.metadata for f in keys.fields if WATERMARK in f.metadata)
+    ended = F.col("until").alias("until", metadata={WATERMARK: metadata[WATERMARK]})
+    return rows.select("key", ended, "packed")
+
+
+def _text(column: Column, field: StructField) -> Column:
+    """The value as text with its length in front, so that no two keys run into each other."""
+    if isinstance(field.dataType, TimestampType):
+        text = F.unix_micros(column).cast("string")  # local time repeats an hour every autumn
+    elif isinstance(field.dataType, BinaryType):
+        text = F.hex(column)
+    else:
+        text = column.cast("string")
+    return F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("null"))
+
+
+def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
+    def merge(
+        key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: Any
+    ) -> Iterator[pd.DataFrame]:
+        import pandas as pd
+
+        if state.hasTimedOut:
+            (held,) = state.get
+            state.remove()
+            if append:
+                yield pd.DataFrame({"packed": [held]})
+            return
+        parts = [state.get[0]] if state.exists else []
+        ends_ms = None
+        for frame in frames:
+            parts += frame["packed"].tolist()
+            ends_ms = frame["until"].iloc[0].value // 1_000_000 if ends else None
+        merged = _bytes(job.merge([_record(part, job.partial_schema) for part in parts]))
+        # Spark drops as late what ended before the last batch: a key may end in this very batch.
+        ended = ends_ms is not None and ends_ms <= state.getCurrentWatermarkMs()
+        if not ended:
+            state.update((merged,))
+            if ends_ms is not None:
+                # One less: Spark's own aggregate ends at the watermark, a timeout only behind it.
+                state.setTimeoutTimestamp(int(ends_ms) - 1)
+        elif state.exists:
+            state.remove()
+        if ended or not append:
+            yield pd.DataFrame({"packed": [merged]})
+
+    return merge
+
+
+def _finishing(job: FoldJob) -> Any:
+    def finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            records = [_record(data, job.partial_schema) for data in batch[0].to_pylist()]
+            if records:
+                table = pa.Table.from_batches(records).combine_chunks()
+                yield job.finish(table.to_batches()[0])
+
+    return finish
+
+
+def _bytes(record: pa.RecordBatch) -> bytes:
+    data: bytes = record.serialize().to_pybytes()
+    return data
+
+
+def _record(data: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.ipc.read_record_batch(pa.py_buffer(data), schema)

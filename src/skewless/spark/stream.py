@@ -1,0 +1,51 @@
+"""Partials of a stream's micro-batches to results: merged by key in Spark's state store.
+
+The aggregation period is the trigger interval: a worker folds what one micro-batch brings it, and
+hands one partial per key on. State, checkpoints and exactly-once stay Spark's own.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, SparkSession
+
+from skewless.errors import SkewlessError, unknown
+from skewless.spark.job import BoundFolds
+from skewless.spark.merge import merge_natively
+from skewless.spark.state import merge_with_state
+
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+_STORES = "org.apache.spark.sql.execution.streaming.state."
+_IN_MEMORY = _STORES + "HDFSBackedStateStoreProvider"
+ROCKSDB = _STORES + "RocksDBStateStoreProvider"
+MODES = ("update", "append", "complete")
+
+
+def merge_stream(partials: DataFrame, bound: BoundFolds, output_mode: str) -> DataFrame:
+    """One row per key, kept up to date from batch to batch."""
+    use_rocksdb(partials.sparkSession)
+    if output_mode not in MODES:
+        raise unknown("output mode", output_mode, MODES)
+    if bound.natives is not None:
+        return merge_natively(partials, bound)
+    own = next(fold.name for fold in bound.job.folds)
+    if output_mode == "complete":
+        raise SkewlessError(
+            f"Among the folds ('{own}', …) is one that only Python can merge, and Spark has no "
+            "output mode 'complete' for it: use 'update', or 'append' with a window."
+        )
+    if output_mode == "append" and bound.keys.expiry() is None:
+        raise SkewlessError(
+            "Output mode 'append' needs a key that ends: set a watermark with "
+            "df.withWatermark(…) and group by a window of that time, or use 'update'."
+        )
+    return merge_with_state(partials, bound, output_mode)
+
+
+def use_rocksdb(spark: SparkSession) -> None:
+    """Let streams of this session keep state in RocksDB, unless the user chose another store.
+
+    Spark reads the setting when a query starts, and a restarted one follows its checkpoint. The
+    default store holds all state in the memory of the JVM, and cannot serve `per_worker`.
+    """
+    if spark.conf.get(STATE_STORE, _IN_MEMORY) == _IN_MEMORY:
+        spark.conf.set(STATE_STORE, ROCKSDB)

@@ -1,0 +1,80 @@
+"""What is observed of one keyed computation, and who is told."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, StructType
+
+from skewless.folds.worker import fold_batches
+from skewless.spark.control import Control, reports_of
+from skewless.spark.job import BoundFolds
+from skewless.spark.observe import Observer, counted_keys
+from skewless.spark.progress import after_each_batch, reports
+from skewless.spark.tasks import WorkerWatch, worker_reports
+
+
+class Watch:
+    """Puts reports of sources and workers into the plan of a query, and passes them on."""
+
+    def __init__(
+        self, scheme: str, workers: int, control: Control | None, observer: Observer | None
+    ) -> None:
+        self.scheme, self.workers = scheme, workers
+        self.control, self.observer = control, observer
+        self.run = uuid.uuid4().hex[:12]
+        self._partials = Observation(f"skewless-workers-{self.run}")
+
+    @property
+    def _workers_metric(self) -> str:
+        return f"skewless-workers-{self.run}"
+
+    @property
+    def _sources_metric(self) -> str:
+        return f"skewless-sources-{self.run}"
+
+    def placed(self, rows: DataFrame, identity: Column, control: Control) -> DataFrame:
+        """The rows on the partitions of their workers, by the plan of their micro-batch."""
+        routed = rows.withColumn("routed", control.routed(identity))
+        seen = routed.observe(self._sources_metric, reports_of("routed.report"))
+        sent = seen.select(*rows.columns, F.col("routed.worker").alias("worker"))
+        return sent.repartitionById(self.workers, F.col("worker")).select(*rows.columns)
+
+    def folded(self, placed: DataFrame, bound: BoundFolds) -> DataFrame:
+        """What the workers hand to the merge, having counted it."""
+        job = bound.job
+
+        def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            watch = WorkerWatch()
+            return watch.outgoing(fold_batches(job, watch.incoming(batches)))
+
+        schema = StructType([*bound.partial_schema.fields]).add("report", BinaryType())
+        folded = placed.mapInArrow(fold, schema)
+        if placed.isStreaming:
+            after_each_batch(placed.sparkSession, self._workers_metric, self._batch_done)
+            seen = folded.observe(self._workers_metric, reports_of("report"))
+        else:
+            seen = folded.observe(self._partials, reports_of("report"))
+        return seen.drop("report")
+
+    def results(self, merged: DataFrame) -> DataFrame:
+        """The result of a batch job, its keys counted for the observer."""
+        if self.observer is None:
+            return merged
+        results = Observation(f"skewless-results-{self.run}")
+        seen = merged.observe(results, counted_keys())
+        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results)
+        return seen
+
+    def _batch_done(self, progress: Any) -> None:
+        workers = worker_reports(reports(progress, self._workers_metric))
+        if self.control is not None:
+            sources = reports(progress, self._sources_metric)
+            self.control.learn(int(progress.batchId), sources, workers)
+        if self.observer is not None:
+            self.observer.saw_batch(self.scheme, self.workers, progress, workers)

@@ -1,0 +1,64 @@
+"""Small streams of Parquet files, run batch by batch to their end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+
+class Files:
+    """A folder that a stream reads, one file per micro-batch."""
+
+    def __init__(self, spark, folder: Path, ddl: str):
+        self.spark, self.folder, self.ddl = spark, folder, ddl
+        self.kinds = to_arrow_schema(StructType.fromDDL(ddl), timezone="UTC")
+        self.folder.mkdir()
+        self.count = 0
+
+    def put(self, rows):
+        """One more file, whole at once."""
+        columns = zip(*rows, strict=True)
+        arrays = [
+            pa.array(column, field.type, from_pandas=False)
+            for column, field in zip(columns, self.kinds, strict=True)
+        ]
+        part = self.folder / f".{self.count}"
+        pq.write_table(pa.Table.from_arrays(arrays, schema=self.kinds), part)
+        part.rename(self.folder / f"{self.count:05}.parquet")
+        self.count += 1
+
+    def stream(self):
+        reader = self.spark.readStream.schema(self.ddl).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.folder))
+
+    def batch(self):
+        return self.spark.read.schema(self.ddl).parquet(str(self.folder))
+
+
+def run_to_end(frame, checkpoint, mode):
+    """Run all that is there, batch by batch; the query, and every row that came out."""
+    seen = []
+
+    def keep(rows, batch):
+        seen.extend(rows.collect())
+
+    writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(checkpoint))
+    query = writer.foreachBatch(keep).trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query, seen
+
+
+def eventually(condition, timeout_s=30.0):
+    """Wait until the condition gives something true, and give it back."""
+    ends_s = time.monotonic() + timeout_s
+    while time.monotonic() < ends_s:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.05)
+    raise AssertionError("this never happened")

@@ -1,0 +1,181 @@
+"""Schemes that learn on a stream: plans go from batch to batch, and over restarts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skewless import folds
+from skewless.errors import SkewlessError
+from skewless.hashing import identities
+from skewless.schemes import SCHEMES, Feedback, scheme_of
+from skewless.spark import Observer, group
+from skewless.spark.codec import flatten, pack
+from skewless.spark.control import Control, source_reports
+from skewless.spark.plans import KEPT, Learned, empty_report, stream_folder
+from skewless.spark.tasks import WorkerReport
+from tests.spark.streams import Files, eventually, run_to_end
+
+
+def words(seed, count=4000):
+    ranks = np.random.default_rng(seed).zipf(1.6, count) % 50
+    return [f"w{r}" for r in ranks.tolist()]
+
+
+def run_kernel(scheme, plan, keys, workers):
+    """What one source does with these keys: its loads, and its report."""
+    tally = scheme.reserve(scheme.tally(plan, 0), len(keys))
+    hashed = identities(pa.array(keys))
+    out = np.empty(len(keys), np.int32)
+    scheme.route(plan, tally, hashed, np.ones(len(keys)), np.arange(float(len(keys))), out)
+    return np.bincount(out, minlength=workers).tolist(), scheme.report(plan, tally)
+
+
+@pytest.mark.parametrize("spec", ["partial", "dynamic:rate=50,keys=50"])
+def test_a_stream_learns_from_batch_to_batch_and_goes_on_after_a_restart(spark, tmp_path, spec):
+    files = Files(spark, tmp_path / "in", "w string")
+    checkpoint, workers = tmp_path / "checkpoint", 8
+    scheme, observer = scheme_of(spec), Observer()
+    plan = scheme.plan(workers, 3)
+    folder = stream_folder(str(checkpoint), scheme, workers, 3)
+    for batch in range(3):
+        keys = words(batch)
+        files.put([(word,) for word in keys])
+        grouping = group(
+            files.stream(), "w", spec, workers, seed=3, checkpoint=f"file:{checkpoint}",
+            observer=observer,
+        )  # fmt: skip
+        _, seen = run_to_end(grouping.fold(folds.count()), checkpoint, "complete")
+        loads, report = run_kernel(scheme, plan, keys, workers)
+        plan = scheme.replan(plan, report, Feedback.none(workers))
+        eventually(lambda number=batch + 1: number in folder._numbers())
+        learned = folder.used(batch + 1)
+        for mine, expected in zip(flatten(learned.plan), flatten(plan), strict=True):
+            np.testing.assert_array_equal(mine, expected)
+        record = eventually(lambda number=batch: observer.records()[number:])[0]
+        assert (record.batch, record.loads) == (batch, loads)
+    assert sum(row["count"] for row in seen) >= 3 * 4000
+    assert learned.replans == 3
+    assert learned.loads.sum() == 3 * 4000
+    if scheme.name == "dynamic":
+        assert learned.plan.widths.max() > 2, "no key was ever wide"
+    for other in ({"scheme": "key"}, {"workers": 9}, {"seed": 4}):
+        chosen = {"scheme": spec, "workers": workers, "seed": 3, **other}
+        with pytest.raises(SkewlessError, match=r"was written with scheme .* but this stream has"):
+            group(files.stream(), "w", checkpoint=str(checkpoint), **chosen)
+
+
+LEARNERS = [name for name, kind in SCHEMES.items() if kind.learns != "stream"]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_what_was_learned_is_read_back_as_it_was_written(tmp_path, name):
+    scheme = scheme_of(name)
+    plan = scheme.plan(4, 1)
+    _, report = run_kernel(scheme, plan, words(0, 500), 4)
+    later = scheme.replan(plan, report, Feedback.none(4))
+    folder = stream_folder(str(tmp_path), scheme, 4, 1)
+    folder.claim()
+    written = Learned(later, report, 500, 1, np.arange(4.0))
+    folder.begin(written)
+    read = folder.settle(7)
+    assert read._replace(plan=(), pending=(), loads=None) == written._replace(
+        plan=(), pending=(), loads=None
+    )
+    pairs = zip(flatten(read), flatten(written), strict=True)
+    assert all(
+        np.array_equal(a, b) and np.asarray(a).dtype == np.asarray(b).dtype for a, b in pairs
+    )
+    assert type(read.plan) is type(later)
+
+
+def partial_folder(tmp_path):
+    scheme = scheme_of("partial")
+    plan = scheme.plan(2, 0)
+    folder = stream_folder(str(tmp_path), scheme, 2, 0)
+    folder.claim()
+    control = Control(folder)
+    control.begin(plan)
+    return folder, control, scheme, plan
+
+
+def packed(scheme, plan, source, attempt, loads):
+    report = empty_report(scheme, plan)._replace(loads=np.array(loads), sources=np.array([1]))
+    return pack({"source": source, "attempt": attempt}, report)
+
+
+def test_a_batch_keeps_the_plan_that_its_first_task_found(tmp_path):
+    folder, _, _, plan = partial_folder(tmp_path)
+    assert folder.settle(5).plan.start.tolist() == [0, 0]
+    newer = plan._replace(start=np.array([0.0, 9.0]))
+    folder.write(5, folder.used(5)._replace(plan=newer))
+    assert folder.settle(5).plan.start.tolist() == [0, 0]
+    assert folder.used(5).plan.start.tolist() == [0, 0]
+    assert folder.settle(6).plan.start.tolist() == [0, 9]
+
+
+def test_a_plan_once_written_stays(tmp_path):
+    folder, control, _, plan = partial_folder(tmp_path)
+    folder.write(0, folder.used(0)._replace(plan=plan._replace(start=np.array([5.0, 5.0]))))
+    control.begin(plan._replace(start=np.array([7.0, 7.0])))
+    assert folder.settle(0).plan.start.tolist() == [0, 0]
+
+
+def test_only_the_last_attempt_of_each_source_teaches(tmp_path):
+    folder, control, scheme, plan = partial_folder(tmp_path)
+    lost, kept, other = (
+        packed(scheme, plan, 0, 11, [8.0, 0.0]),
+        packed(scheme, plan, 0, 31, [3.0, 1.0]),
+        packed(scheme, plan, 1, 12, [2.0, 0.0]),
+    )
+    assert len(source_reports([kept, lost, other], empty_report(scheme, plan))) == 2
+    control.learn(0, [kept, lost, other], [WorkerReport(0, 50, 6, 1, 0, 0.5, 0.0, 1.0)])
+    learned = folder.used(1)
+    assert learned.plan.start.tolist() == [2.0, 0.0]
+    assert learned.loads.tolist() == [6.0, 0.0]
+
+
+def test_a_batch_without_messages_teaches_nothing(tmp_path):
+    folder, control, _, _ = partial_folder(tmp_path)
+    control.learn(0, [], [])
+    assert folder._numbers() == [0]
+
+
+def test_old_plans_are_forgotten(tmp_path):
+    folder, _, _, _ = partial_folder(tmp_path)
+    for batch in range(1, KEPT + 20):
+        folder.settle(batch)
+        folder.write(batch, folder.used(batch))
+    assert sorted(folder._numbers()) == list(range(20, KEPT + 20))
+    assert len(list((folder.root / "batches").iterdir())) <= KEPT
+
+
+def test_a_learning_phase_may_take_several_batches(tmp_path):
+    scheme = scheme_of("distribution-aware:learn=1000,theta=0.2")
+    plan = scheme.plan(3, 0)
+    folder = stream_folder(str(tmp_path), scheme, 3, 0)
+    folder.claim()
+    control = Control(folder)
+    control.begin(plan)
+    for batch in range(3):
+        _, report = run_kernel(scheme, folder.used(batch).plan, words(batch, 400), 3)
+        data = pack({"source": 0, "attempt": batch}, report)
+        control.learn(batch, [data], [WorkerReport(0, batch, 400, 9, 0, 0.1, 0.0, 1.0)])
+    assert [folder.used(b).replans for b in range(4)] == [0, 0, 0, 1]
+    assert [folder.used(b).messages for b in range(4)] == [0, 400, 800, 0]
+    assert int(folder.used(2).pending.messages[0]) == 800
+    assert folder.used(3).plan.head_keys.size > 0
+
+
+def test_damaged_or_foreign_folders_are_refused(tmp_path):
+    folder, _, _, _ = partial_folder(tmp_path)
+    path = folder.root / "stream.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(SkewlessError, match="has format 99, and this version reads format 1"):
+        folder.claim()
+    path.write_text("{")
+    with pytest.raises(SkewlessError, match="is damaged"):
+        folder.claim()
+    with pytest.raises(SkewlessError, match="holds no plan for batch 3"):
+        stream_folder(str(tmp_path / "elsewhere"), scheme_of("partial"), 2, 0).settle(3)

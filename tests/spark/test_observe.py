@@ -1,0 +1,122 @@
+"""The Distribution Observer: what it says is what a slow count says."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections import Counter
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from skewless import folds, measures
+from skewless.errors import SkewlessError
+from skewless.spark import Observer, group, route
+from skewless.spark.tasks import WorkerReport, worker_reports
+from tests.spark.own_folds import Longest
+from tests.spark.streams import Files, eventually, run_to_end
+
+
+@pytest.fixture(scope="module")
+def df(spark):
+    ranks = np.random.default_rng(5).zipf(1.5, 2000) % 60
+    rows = [(f"w{r}", "x" * (r % 5)) for r in ranks.tolist()]
+    return spark.createDataFrame(rows, "w string, s string").coalesce(1).cache()
+
+
+def counted(df, scheme, workers):
+    """The slow way: loads, and pairs of worker and key."""
+    routed = route(df, "w", scheme, workers).select("worker", "w").collect()
+    loads = Counter(r.worker for r in routed)
+    return [loads[i] for i in range(workers)], {(r.worker, r.w) for r in routed}
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("own", [False, True])
+def test_a_batch_job_is_measured_exactly(spark, df, tmp_path, own):
+    observer = Observer(log=tmp_path / "log.jsonl")
+    for scheme in ("key", "partial"):
+        grouping = group(df, "w", scheme, 5, observer=observer)
+        grouping.fold(folds.count(), *([Longest()] if own else [])).collect()
+    records = observer.records()
+    assert [r.scheme for r in records] == ["key", "partial"]
+    for record in records:
+        loads, pairs = counted(df, record.scheme, 5)
+        keys = len({key for _, key in pairs})
+        assert record.loads == loads
+        assert record.messages == 2000
+        assert (record.partials, record.keys) == (len(pairs), keys)
+        assert record.replication == len(pairs) / keys
+        assert record.imbalance == measures.imbalance(np.array(loads))
+        assert record.stddev_percent == measures.stddev_percent(np.array(loads))
+        assert record.batch is None
+        assert record.messages_per_second == pytest.approx(2000 / record.seconds)
+        assert record.flushes == 0
+    assert records[1].imbalance < records[0].imbalance
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["loads"] for line in lines] == [r.loads for r in records]
+    frame = observer.frame(spark)
+    assert [r.loads for r in frame.orderBy("ended_s").collect()] == [r.loads for r in records]
+
+
+@pytest.mark.connect
+def test_each_micro_batch_is_measured_and_served_to_prometheus(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "w string")
+    sizes = [200, 300]
+    for size in sizes:
+        files.put([(f"w{i % 7}",) for i in range(size)])
+    observer = Observer(port=0)
+    try:
+        counts = group(files.stream(), "w", "shuffle", 4, observer=observer).fold(folds.count())
+        run_to_end(counts, tmp_path / "checkpoint", "update")
+        records = eventually(lambda: len(observer.records()) == 2 and observer.records())
+        url = f"http://127.0.0.1:{observer.port}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            text = answer.read().decode()
+    finally:
+        observer.close()
+    assert [r.batch for r in records] == [0, 1]
+    assert [r.loads for r in records] == [[size // 4] * 4 for size in sizes]
+    assert [(r.keys, r.replication) for r in records] == [(7, 4.0)] * 2
+    assert all(r.seconds > 0 and len(r.busy_s) == 4 for r in records)
+    assert 'skewless_messages_total{scheme="shuffle",worker="3"} 125.0' in text
+    assert 'skewless_replication{scheme="shuffle"} 4.0' in text
+
+
+def test_an_endpoint_is_off_by_default_and_a_taken_port_is_refused():
+    assert Observer().port is None
+    observer = Observer(port=0)
+    try:
+        with pytest.raises(SkewlessError, match=r"cannot be served on 127\.0\.0\.1:\d+"):
+            Observer(port=observer.port)
+    finally:
+        observer.close()
+
+
+def test_a_log_in_no_folder_is_refused(tmp_path):
+    with pytest.raises(SkewlessError, match="make the folder first"):
+        Observer(log=tmp_path / "nothing" / "log")
+
+
+def test_a_job_that_never_ran_leaves_no_record(df):
+    observer = Observer()
+    group(df, "w", "key", 2, observer=observer).fold(folds.count())
+    assert observer.records(timeout_s=0.1) == []
+
+
+def test_only_the_last_attempt_of_a_worker_counts():
+    reports = [
+        WorkerReport(1, 70, 5, 2, 0, 0.1, 0.0, 1.0),
+        WorkerReport(1, 9, 50, 20, 0, 0.1, 0.0, 1.0),
+        WorkerReport(0, 3, 1, 1, 0, 0.1, 0.0, 1.0),
+    ]
+    seen = worker_reports(json.dumps(report).encode() for report in reports)
+    assert [(r.worker, r.messages) for r in seen] == [(0, 1), (1, 5)]
+
+
+def test_a_worker_that_flushes_says_so(df):
+    observer = Observer()
+    rows = df.union(df).select(F.concat("w", F.rand(3).cast("string")).alias("w"))
+    group(rows, "w", "key", 2, observer=observer, most_keys=100).fold(folds.count()).collect()
+    assert observer.records()[0].flushes > 0

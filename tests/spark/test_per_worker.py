@@ -1,0 +1,88 @@
+"""State per worker: on the worker's own partition, and kept from batch to batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.hashing import identities
+from skewless.spark import per_worker
+from skewless.spark.per_worker import murmur3_int, surrogates
+from tests.spark.processors import CountPerKey
+from tests.spark.streams import Files, run_to_end
+from tests.spark.test_route import kernel_route, zipf_words
+
+WORKERS, PARTITIONS = 4, 5
+
+
+@pytest.fixture
+def five_partitions(spark):
+    name = "spark.sql.shuffle.partitions"
+    before = spark.conf.get(name)
+    spark.conf.set(name, PARTITIONS)
+    yield
+    spark.conf.set(name, before)
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    return Files(spark, tmp_path / "in", "w string")
+
+
+def test_a_workers_state_lies_on_its_own_partition_from_batch_to_batch(
+    files, tmp_path, five_partitions
+):
+    batches = [[w for w in zipf_words(400, seed) if w] for seed in (1, 2)]
+    for words in batches:
+        files.put([(word,) for word in words])
+    checkpoint = tmp_path / "checkpoint"
+
+    def start(workers=WORKERS):
+        return per_worker(
+            files.stream(), "w", "partial", workers, CountPerKey(), CountPerKey.SCHEMA,
+            seed=2, checkpoint=str(checkpoint),
+        )  # fmt: skip
+
+    _, seen = run_to_end(start(), checkpoint, "update")
+    expected = Counter()
+    for words in batches:
+        keys = identities(pa.array(words))
+        expected.update(zip(kernel_route("partial", keys, WORKERS, seed=2), words, strict=True))
+    found = Counter()
+    for row in seen:
+        found[row.worker, row.w] = max(found[row.worker, row.w], row["count"])
+    assert found == expected
+    assert {(r.worker, r["at"]) for r in seen} == {(i, i) for i in range(WORKERS)}
+    with pytest.raises(SkewlessError, match="4 workers, partitions 5, seed 2, but this stream has"):
+        start(workers=3)
+
+
+def test_the_surrogates_land_where_spark_hashes_them(spark):
+    values = [0, 1, -1, 7, 2**31 - 1, -(2**31), 123456]
+    frame = spark.createDataFrame([(v,) for v in values], "v int").coalesce(1)
+    assert [r[0] for r in frame.select(F.hash("v")).collect()] == [murmur3_int(v) for v in values]
+    chosen = surrogates(40, 64)
+    assert [murmur3_int(s) % 64 for s in chosen] == list(range(40))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("w", "key", 9), "9 workers need a state partition each"),
+        (("v", "key", 2), "no column 'v'"),
+        (("w", "potc", 2), "remembers the worker"),
+        (("w", "key", 0), "at least 1, not 0"),
+    ],
+)
+def test_mistakes_are_one_clear_sentence(files, arguments, sentence):
+    with pytest.raises(SkewlessError, match=sentence):
+        per_worker(files.stream(), *arguments, CountPerKey(), CountPerKey.SCHEMA)
+
+
+def test_a_batch_has_no_state(spark):
+    with pytest.raises(SkewlessError, match="belongs to a stream"):
+        per_worker(spark.range(3), "id", "key", 2, CountPerKey(), CountPerKey.SCHEMA)

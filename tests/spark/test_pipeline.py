@@ -1,0 +1,115 @@
+"""compare and run: the same figures and results whatever the scheme, and mistakes in a sentence."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from skewless.errors import SkewlessError
+from skewless.schemes import scheme_of
+from skewless.spark import Observer, compare
+from skewless.spark.frames import write_keys
+from skewless.spark.pipeline import Pipeline, run
+from skewless.streams import stream_of
+
+LINES = ["the cat and the hat", "", "the  end\tof the cat", "été ☃ the"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    source = tmp_path / "lines"
+    source.mkdir()
+    for number in range(3):
+        (source / f"{number}.txt").write_text("\n".join(LINES) + "\n")
+    return source
+
+
+def words():
+    return Counter(" ".join(LINES * 3).split())
+
+
+def test_compare_gives_every_scheme_the_digest_of_plain_counts(spark, tmp_path):
+    path = tmp_path / "words.txt.gz"
+    path.write_bytes(gzip.compress(("\n".join(LINES * 3) + "\n").encode()))
+    specs = ["key", "partial", "shuffle", "w-choices", "distribution-aware:learn=10"]
+    found = compare(spark, f"words:path={path}", specs, 3, sources=2, rounds=1)
+    lines = "".join(sorted(f"{word}\t{count}\n" for word, count in words().items()))
+    truth = hashlib.sha256(lines.encode()).hexdigest()
+    assert {result.result_digest for result in found} == {truth}
+    assert {result.messages for result in found} == {sum(words().values())}
+    assert found[0].replication == 1
+    assert found[2].imbalance < found[0].imbalance
+    assert all(sum(result.loads) == result.messages for result in found)
+
+
+def test_a_delay_per_message_sets_the_ideal_time_and_no_run_beats_it(spark):
+    stream = "zipf:z=1.0,keys=50,messages=2000"
+    (result,) = compare(spark, stream, ["shuffle"], 2, delay_ms=0.2, sources=2, rounds=1)
+    assert result.ideal_s == pytest.approx(0.2)
+    assert result.wall_s >= result.ideal_s
+
+
+@pytest.mark.parametrize("kind", ["words", "tsv", "csv", "parquet"])
+def test_files_are_read_by_spark_as_by_the_simulator(spark, tmp_path, kind):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from skewless.hashing import identities
+
+    path = tmp_path / f"file.{kind}"
+    if kind == "parquet":
+        pq.write_table(pa.table({"k": pa.array([3, 1, 3], pa.int32())}), path)
+    else:
+        separator = "," if kind == "csv" else "\t"
+        rows = [("a", "b"), ("x y", "z"), ("1", "z")]
+        path.write_text("".join(separator.join(row) + "\n" for row in rows))
+    column = {"parquet": "k", "csv": "b"}.get(kind, "2")
+    stream = stream_of(f"{kind}:path={path},column={column}")
+    frame = write_keys(spark, stream, tmp_path / "keys", 2)
+    ours = sorted(identities(frame.toArrow()["key"].combine_chunks()).tolist())
+    assert ours == sorted(k for chunk in stream.chunks() for k in chunk.keys.tolist())
+
+
+def test_a_folder_of_text_runs_as_a_stream_to_the_last_batch(spark, folder, tmp_path):
+    told = []
+    pipeline = Pipeline(folder, scheme_of("partial"), 3, sink=tmp_path / "counts")
+    best = run(spark, pipeline, Observer(), told.append, top=2)
+    assert best == [("the", words()["the"]), ("cat", words()["cat"])]
+    saved = {row[0]: row[1] for row in spark.read.parquet(str(tmp_path / "counts")).collect()}
+    assert saved == dict(words())
+    assert [record.batch for record in told] == [0, 1, 2]
+    assert sum(record.messages for record in told) == sum(words().values())
+
+
+def test_a_checkpoint_goes_on_where_the_last_run_stopped(spark, folder, tmp_path):
+    pipeline = Pipeline(folder, scheme_of("key"), 2, checkpoint=tmp_path / "checkpoint")
+    run(spark, pipeline, Observer())
+    (folder / "late.txt").write_text("the the\n")
+    told = []
+    best = run(spark, pipeline, Observer(), told.append, top=1)
+    assert best == [("the", words()["the"] + 2)]
+    assert sum(record.messages for record in told) == 2
+
+
+def test_a_generated_stream_runs_as_one_batch_job(spark):
+    told = []
+    stream = stream_of("zipf:z=1.5,keys=20,messages=500")
+    pipeline = Pipeline(stream, scheme_of("dynamic"), 3, batches=0)
+    best = run(spark, pipeline, Observer(), told.append, top=1)
+    assert sum(told[0].loads) == 500
+    assert best[0][1] > 100
+
+
+def test_mistakes_are_one_sentence(tmp_path, spark):
+    with pytest.raises(SkewlessError, match="holds no file"):
+        Pipeline(tmp_path / "nowhere", scheme_of("key"), 2)
+    with pytest.raises(SkewlessError, match="nothing to go on from"):
+        Pipeline(stream_of("zipf:z=1,keys=2,messages=2"), scheme_of("key"), 2, checkpoint=Path("c"))
+    with pytest.raises(SkewlessError, match="rounds must be at least 1"):
+        compare(spark, "zipf:z=1,keys=2,messages=2", ["key"], 2, rounds=0)
+    with pytest.raises(SkewlessError, match="remember"):
+        compare(spark, "zipf:z=1,keys=2,messages=2", ["potc"], 2, rounds=1)
