@@ -116,7 +116,7 @@ WINDOW_S = 600
 ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def write_stream(folder, files=9, count=1200):
+def write_stream(folder, files=6, count=1000):
     """Files in order of time, the last of them far ahead, so that all windows before end."""
     (folder / "in").mkdir()
     random = np.random.default_rng(1)
@@ -158,7 +158,7 @@ def kill_amid_a_batch(folder, least):
 
 def test_a_stream_is_exact_although_its_driver_is_killed_again_and_again(tmp_path):
     expected = write_stream(tmp_path)
-    committed = [kill_amid_a_batch(tmp_path, least) for least in (1, 3, 5)]
+    committed = [kill_amid_a_batch(tmp_path, least) for least in (0, 1, 3)]
     assert committed == sorted(set(committed)), "a restart went back"
     finish(start("tests.faults.driver_job", tmp_path), tmp_path, 120)
     rows = json.loads((tmp_path / "result.json").read_text())

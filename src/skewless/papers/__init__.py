@@ -15,7 +15,10 @@ from skewless.papers import (
     distribution_aware_spark,
     distribution_aware_variants,
     dynamic,
+    dynamic_spark,
+    frontier,
     partial,
+    partial_spark,
 )
 from skewless.results import Reproduction, Setting
 
@@ -27,9 +30,12 @@ EXPERIMENTS: dict[str, Callable[[Setting], Reproduction]] = {
     "partial-fig7": partial.figure7,
     "partial-fig8": partial.figure8,
     "partial-fig9": partial.figure9,
+    "partial-fig10": partial_spark.figure10,
+    "partial-table3": partial_spark.table3,
     "dynamic-table1": dynamic.table1,
     "dynamic-table3": dynamic.table3,
     "dynamic-fig11": dynamic.figures10_11,
+    "dynamic-fig11-spark": dynamic_spark.figure11,
     "dynamic-fig12": dynamic.figures12_13,
     "dynamic-widths": dynamic.widths,
     "dynamic-rates": dynamic.rates,
@@ -54,6 +60,7 @@ EXPERIMENTS: dict[str, Callable[[Setting], Reproduction]] = {
     "distribution-aware-fig13": distribution_aware_variants.figure13,
     "distribution-aware-fig14": distribution_aware_variants.figure14,
     "distribution-aware-drift": distribution_aware_drift.drift,
+    "frontier": frontier.frontier,
     "choices-workers": choices.workers,
     "choices-skew": choices.skew,
     "choices-spark": choices_spark.spark,
