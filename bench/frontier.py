@@ -1,6 +1,6 @@
 """Graded choices against W-Choices on real streams: balance of the second half, copies of keys.
 
-    python bench/frontier.py ../shared/data
+python bench/frontier.py ../shared/data
 """
 
 import argparse

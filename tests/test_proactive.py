@@ -159,25 +159,22 @@ def test_costs_of_zero_are_stable_and_costs_out_of_nothing_are_not():
 
 
 class Asked:
-    """A scheduler in SEND ALL, whose workers all charge 1 for every key they saw, 7 on average."""
+    """A scheduler in SEND ALL, all of whose workers charge 1 for every key."""
 
     def __init__(self, spec="proactive", workers=2):
         self.scheme = scheme_of(spec)
         self.plan = self.scheme.plan(workers, 0)
         self.tally = self.scheme.tally(self.plan, 0)
-        self.cells = np.zeros_like(self.plan.known)
+        self.cells = np.ones_like(self.plan.known)
         self.note = np.zeros(2)
         for worker in range(workers):
             self.tell(worker)
 
-    def tell(self, worker, F=1.0, V=1.0):
-        cells = self.cells.copy()
-        cells[:, :10] = [F, V]
-        self.hear(worker, MATRICES, 0, 0, cells)
+    def tell(self, worker):
+        self.hear(worker, MATRICES, 0, 0)
 
-    def hear(self, worker, kind, epoch, delta, cells=None):
-        cells = self.cells if cells is None else cells
-        signal = np.concatenate([[epoch, delta], cells.ravel()])
+    def hear(self, worker, kind, epoch, delta):
+        signal = np.concatenate([[epoch, delta], self.cells.ravel()])
         self.scheme.hear(self.plan, self.tally, worker, kind, signal, 0.0)
 
     def send(self, key=1, now=0.0):
@@ -210,13 +207,22 @@ def test_new_matrices_start_requests_anew_and_older_answers_are_ignored():
 
 
 def test_a_key_unseen_in_some_row_costs_the_workers_mean():
-    asked = Asked(workers=1)
+    asked = Asked("proactive:epsilon=0.9,delta=0.25", workers=1)
+    asked.cells[:] = 0
     asked.cells[:, 0] = [2, 20]
-    asked.tell(0, F=1.0, V=4.0)
-    for key in range(1, 500):
+    asked.cells[:, 1] = [1, 2]
+    asked.tell(0)
+    hashes = naive.Hashes(asked.scheme, 0)
+    seen = set()
+    for number in range(500):
+        key = int(identities(np.array([number]))[0])
+        columns = {column for _, column in hashes.cells(key)}
+        expected = 22 / 3 if columns - {0, 1} else 2 if 1 in columns else 10
         before = asked.tally.ends.values[0]
-        asked.send(identities(np.array([key]))[0])
-        assert asked.tally.ends.values[0] - before == pytest.approx(4.0)
+        asked.send(key)
+        assert asked.tally.ends.values[0] - before == pytest.approx(expected)
+        seen.add(expected)
+    assert len(seen) == 3
 
 
 def test_backlog_forgets_work_that_is_done_and_keeps_what_was_sent_since_the_request():

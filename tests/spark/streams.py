@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,15 +43,11 @@ class Files:
 
 def run_to_end(frame, checkpoint, mode):
     """Run all that is there, batch by batch; the query, and every row that came out."""
-    seen = []
-
-    def keep(rows, batch):
-        seen.extend(rows.collect())
-
+    name = f"out_{uuid.uuid4().hex}"
     writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(checkpoint))
-    query = writer.foreachBatch(keep).trigger(availableNow=True).start()
+    query = writer.format("memory").queryName(name).trigger(availableNow=True).start()
     query.awaitTermination()
-    return query, seen
+    return query, frame.sparkSession.table(name).collect()
 
 
 def eventually(condition, timeout_s=30.0):

@@ -111,7 +111,7 @@ def test_only_the_last_attempt_of_a_worker_counts():
         WorkerReport(1, 9, 50, 20, 0, 0.1, 0.0, 1.0),
         WorkerReport(0, 3, 1, 1, 0, 0.1, 0.0, 1.0),
     ]
-    seen = worker_reports(json.dumps(report).encode() for report in reports)
+    seen = worker_reports(map(json.dumps, reports))
     assert [(r.worker, r.messages) for r in seen] == [(0, 1), (1, 5)]
 
 

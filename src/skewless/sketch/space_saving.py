@@ -24,9 +24,9 @@ without a counter came more often), so counts are never too low; M − c is a *l
 - **Decay** is forward (Cormode et al., ICDE 2009): not the old counts shrink, the new messages
   weigh more, twice as much after `half_life` messages; all is divided down before it overflows.
 
-Apache DataSketches is used on the driver, where Spark's own sketches (`approx_top_k`) are read.
-It cannot serve here: a kernel would have to leave compiled code and make an object per message,
-and its items sketch neither decays nor shares its arrays with a tally that pickles.
+Apache DataSketches, which counts distinct values for the folds, has such a sketch too. It cannot
+serve here: a kernel would have to leave compiled code and make an object per message, and its items
+sketch neither decays nor shares its arrays with a tally that pickles.
 """
 
 from __future__ import annotations

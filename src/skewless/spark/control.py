@@ -8,8 +8,9 @@ driver that dies in between loses what one batch taught, and nothing else.
 
 from __future__ import annotations
 
+import base64
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +27,7 @@ from skewless.spark.plans import Learned, StreamFolder, empty_report
 from skewless.spark.route import TaskRouter
 from skewless.spark.tasks import Task, WorkerReport, per_worker, report_column
 
-ROUTED = "struct<worker: int, report: binary>"
+ROUTED = "struct<worker: int, report: string>"
 
 
 def learns_between_batches(scheme: Scheme) -> bool:
@@ -45,7 +46,7 @@ class Control:
         scheme, workers = self.folder.scheme, self.folder.workers
         self.folder.begin(Learned(plan, empty_report(scheme, plan), 0, 0, np.zeros(workers)))
 
-    def learn(self, batch: int, sources: Iterable[bytes], workers: list[WorkerReport]) -> None:
+    def learn(self, batch: int, sources: Iterable[str], workers: list[WorkerReport]) -> None:
         """Make the plan for the following batch from the reports of this one."""
         scheme, count = self.folder.scheme, self.folder.workers
         before = self.folder.used(batch)
@@ -86,11 +87,16 @@ def reports_of(column: str) -> Column:
     return F.collect_list(column).alias("reports")
 
 
-def source_reports(observed: Iterable[bytes], template: Arrays) -> list[Arrays]:
+def source_report(facts: Mapping[str, int], report: Arrays) -> str:
+    """The report of one source as text, with its number and attempt."""
+    return base64.b64encode(pack(facts, report)).decode()
+
+
+def source_reports(observed: Iterable[str], template: Arrays) -> list[Arrays]:
     """One report per source, of its last attempt, ordered by source."""
     last: dict[int, tuple[int, Arrays]] = {}
-    for data in observed:
-        facts, (report,) = unpack(bytes(data), template)
+    for text in observed:
+        facts, (report,) = unpack(base64.b64decode(text), template)
         source, attempt = facts["source"], facts["attempt"]
         if source not in last or last[source][0] < attempt:
             last[source] = attempt, report
@@ -113,11 +119,11 @@ def _reporting(folder: StreamFolder) -> Any:
             held = workers
         if held is not None:
             facts = {"source": task.partition, "attempt": task.attempt}
-            yield _routed_rows(held, pack(facts, router.report()))
+            yield _routed_rows(held, source_report(facts, router.report()))
 
     return workers_of
 
 
-def _routed_rows(workers: pa.Array, report: bytes | None) -> pa.Array:
+def _routed_rows(workers: pa.Array, report: str | None) -> pa.Array:
     columns = [workers, report_column(len(workers), report)]
     return pa.StructArray.from_arrays(columns, names=["worker", "report"])

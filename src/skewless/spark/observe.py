@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import threading
 import time
 from dataclasses import dataclass
@@ -141,9 +142,10 @@ class Observer:
 
         def wait() -> None:
             try:
-                seen = worker_reports(_get(partials)["reports"])
-                keys = int(_get(results)["keys"])
+                seen = worker_reports(_get(partials, "reports"))
+                keys = int(_get(results, "keys"))
             except Exception:  # the session ended, or the action failed: there is nothing to tell
+                logging.getLogger(__name__).debug("Run %s was not observed.", run, exc_info=True)
                 return
             seconds = max((r.ended_s for r in seen), default=0.0) - min(
                 (r.started_s for r in seen), default=0.0
@@ -194,10 +196,13 @@ def make_record(
     )
 
 
-def _get(observation: Observation) -> dict[str, Any]:
-    """What was observed: classic Spark waits for the action, Connect says that there is nothing."""
+def _get(observation: Observation, name: str) -> Any:
+    """What was observed: classic Spark waits for the action, Connect must be asked again."""
     while True:
         try:
-            return observation.get
+            found = observation.get
         except PySparkAssertionError:
-            time.sleep(_POLL_S)
+            found = {}
+        if name in found:
+            return found[name]
+        time.sleep(_POLL_S)

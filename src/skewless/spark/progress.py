@@ -54,7 +54,7 @@ def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None
     listener.handlers[metric] = handler
 
 
-def reports(progress: Any, metric: str) -> list[bytes]:
+def reports(progress: Any, metric: str) -> list[str]:
     """The reports that a batch's tasks sent under this name."""
     row = progress.observedMetrics.get(metric)
-    return [] if row is None else [bytes(data) for data in row["reports"]]
+    return [] if row is None else list(row["reports"])

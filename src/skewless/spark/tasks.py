@@ -4,7 +4,8 @@ A report rides on a task's last row and reaches the driver by Spark's `observe`,
 Spark Connect too. When a stage runs again after an executor was lost, Spark 4.3 observes the last
 attempt of each partition only: counts come out right, as tests/faults holds fast. An earlier Spark
 may add up all attempts. So a report says which partition it is of and which attempt wrote it, and
-only the last one counts, which is the one whose rows Spark kept.
+only the last one counts, which is the one whose rows Spark kept. Reports are text: Spark Connect
+hands on the progress of a stream as JSON.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class WorkerWatch:
         if held is not None:
             yield with_report(held, self._report())
 
-    def _report(self) -> bytes:
+    def _report(self) -> str:
         task = self.task
         done = WorkerReport(
             task.partition,
@@ -99,28 +100,28 @@ class WorkerWatch:
             self.started_s,
             time.time(),
         )
-        return json.dumps(done).encode()
+        return json.dumps(done)
 
 
-def with_report(batch: pa.RecordBatch, report: bytes | None) -> pa.RecordBatch:
+def with_report(batch: pa.RecordBatch, report: str | None) -> pa.RecordBatch:
     """The batch with a last column that is null but for the report on the last row."""
     column = report_column(batch.num_rows, report)
-    schema = batch.schema.append(pa.field("report", pa.binary()))
+    schema = batch.schema.append(pa.field("report", pa.string()))
     return pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
 
-def report_column(rows: int, report: bytes | None) -> pa.Array:
+def report_column(rows: int, report: str | None) -> pa.Array:
     """Nulls, but for the report on the last row."""
     if report is None:
-        return pa.nulls(rows, pa.binary())
-    return pa.concat_arrays([pa.nulls(rows - 1, pa.binary()), pa.array([report], pa.binary())])
+        return pa.nulls(rows, pa.string())
+    return pa.concat_arrays([pa.nulls(rows - 1, pa.string()), pa.array([report], pa.string())])
 
 
-def worker_reports(observed: Iterable[bytes]) -> list[WorkerReport]:
+def worker_reports(observed: Iterable[str]) -> list[WorkerReport]:
     """One report per worker, of its last attempt."""
     last: dict[int, WorkerReport] = {}
-    for data in observed:
-        report = WorkerReport(*json.loads(bytes(data)))
+    for text in observed:
+        report = WorkerReport(*json.loads(text))
         if report.worker not in last or last[report.worker].attempt < report.attempt:
             last[report.worker] = report
     return [last[worker] for worker in sorted(last)]

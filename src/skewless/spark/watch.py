@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructType
+from pyspark.sql.types import StringType, StructType
 
 from skewless.folds.worker import fold_batches
 from skewless.spark.control import Control, reports_of
@@ -53,7 +53,7 @@ class Watch:
             watch = WorkerWatch()
             return watch.outgoing(fold_batches(job, watch.incoming(batches)))
 
-        schema = StructType([*bound.partial_schema.fields]).add("report", BinaryType())
+        schema = StructType([*bound.partial_schema.fields]).add("report", StringType())
         folded = placed.mapInArrow(fold, schema)
         if placed.isStreaming:
             after_each_batch(placed.sparkSession, self._workers_metric, self._batch_done)
