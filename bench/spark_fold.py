@@ -3,7 +3,7 @@
     python bench/spark_fold.py [--z 1.5] [--messages 1200000] [--delay-ms 0.05] [--rounds 3]
 
 Every message takes the delay, slept once per group or Arrow batch, on 8 workers of a local Spark;
-adaptive execution is on. Compared: a plain `groupBy(key).applyInPandas`, the same with ten salts and
+adaptive execution is on. Compared: plain `groupBy(key).applyInPandas`, the same with ten salts and
 a second groupBy, and `group(…).fold(…)` with several schemes. All must count the same.
 """
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
+from skewless.papers import EXPERIMENTS
+from skewless.results import Setting
 from skewless.schemes import Feedback, scheme_of
 from skewless.schemes.proactive import ProactiveReport
 from skewless.schemes.proactive_scheduler import RUN, SEND_ALL, WAIT_ALL
@@ -386,3 +388,12 @@ def test_costs_dealt_to_known_keys_give_each_value_to_as_many():
     assert np.isin(costs.of(identities(np.array([-1, 9999])), 0, 1), values).all()
     with pytest.raises(SkewlessError, match="at least the number of values"):
         costs_of("evenly:values=64,keys=63")
+
+
+@pytest.mark.parametrize("name", ["proactive-fig8", "proactive-fig10"])
+def test_figures_show_what_must_be_seen(name):
+    done = []
+    result = EXPERIMENTS[name](Setting(quick=True, streams=1, step=done.append))
+    assert result.name == name
+    assert result.holds, [check for check in result.checks if not check.holds]
+    assert all((result.rows, result.panels, result.notes, done))

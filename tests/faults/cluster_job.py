@@ -21,7 +21,7 @@ from skewless import folds
 from skewless.spark import Observer, group
 from tests.faults.marking import Marking
 
-ROWS, WORKERS, BATCHES = 24_000, 6, 3
+ROWS, WORKERS, BATCHES = 24_000, 6, 2
 KEY = "case when id % 3 = 0 then 'hot' when id % 5 = 0 then null else concat('w', id % 101) end"
 FIRST_WAVE = 3  # one core on each of three executors
 DELAY_MS = 0.25

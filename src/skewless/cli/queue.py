@@ -51,7 +51,7 @@ def queue(
 ) -> None:
     """Put a stream through workers with queues and say how long messages took."""
     from skewless.report.progress import messages_bar
-    from skewless.report.tables import table
+    from skewless.report.tables import observed, table
     from skewless.simulate.queues import Cluster
     from skewless.simulate.queues import queue as run_queue
     from skewless.streams import stream_of
@@ -77,6 +77,15 @@ def queue(
     loads, shares = figures.pop("loads"), figures.pop("utilisation")
     rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
     console.print(table("How long messages took, and how even the work was", rows))
+    seen = observed(
+        result.balance.scheme,
+        result.balance.messages,
+        result.elapsed,
+        result.throughput,
+        result.balance.stddev_percent,
+        result.balance.replication,
+    )
+    console.print(table("As the Distribution Observer sees it", [seen]))
     if workers <= 64:
         queues = result.series.queues[-1].tolist()
         each = [

@@ -41,7 +41,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Count keys on Spark: source, splitter, route, workers, merge, sink; watched as it runs."""
-    from skewless.report.tables import record_row, table
+    from skewless.report.tables import observed, table
     from skewless.schemes import scheme_of
     from skewless.schemes.api import check_workers
     from skewless.spark.observe import Observer, Record
@@ -78,7 +78,19 @@ def run(
     if as_json:
         print_json({"top": [list(pair) for pair in best], "batches": [asdict(r) for r in records]})
         return
-    console.print(table("How even each batch was", [record_row(r) for r in records]))
+    rows = [
+        {"batch": "-" if r.batch is None else str(r.batch)}
+        | observed(
+            r.scheme,
+            r.messages,
+            r.seconds,
+            r.messages_per_second,
+            r.stddev_percent,
+            r.replication or 0.0,
+        )
+        for r in records
+    ]
+    console.print(table("How even each batch was; latency in seconds", rows))
     console.print(
         table("Most frequent keys", [{"key": key, "count": count} for key, count in best])
     )

@@ -1,11 +1,13 @@
 """Proactive Online Shuffle Grouping: figures 4 (frequency distributions) and 10 (time series).
 
-With costs known from the start the paper's gains are there. With its state machines taken literally
-they hardly are at its 32,768 messages: at least W · 2N = 10,240 of them are round robin, cells of
-rare keys that are newly hit keep η above μ, so that RUN often begins much later, and Ĉ, which is
-work ever given and not work to be done, makes workers repay idle time of long ago. Ten times as
-many messages show what the rule does once it runs. What the paper claims and what came out stand
-side by side in the notes; what is checked is what was seen before here.
+With costs known from the start the paper's gains are there from Zipf-1.0 on, not at Zipf-0.5,
+where sketches tell little more than the mean cost. With its state machines taken literally they are
+not there at its 32,768 messages: at least W · 2N = 10,240 of them are round robin, cells of rare
+keys that are newly hit keep η above μ, so that RUN often begins much later, and the first
+synchronisation has workers repay idle time of long ago, for Ĉ is work ever given, not work to be
+done. Ten times as many messages show what the rule does once it runs. What the paper claims and
+what came out stand side by side in the notes. Checks hold what our own runs show, with room for few
+streams: they are no proof of the paper's figures.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def figure4(setting: Setting) -> Reproduction:
     ]
     checks += [
         at_most(f"costs known ÷ round robin at Zipf-{z}", seen[z].ratio(KNOWN), limit)
-        for z, limit in ((0.5, 1.1), (1.0, 0.9), (1.5, 0.7))
+        for z, limit in ((1.0, 0.9), (1.5, 0.7))
     ]
     checks += [
         at_most(f"costs known ÷ full knowledge at Zipf-{z}", seen[z].ratio(KNOWN, FULL), 1.05)
@@ -122,8 +124,10 @@ def _notes4(seen: dict[Any, Completions]) -> list[str]:
         "at Zipf-2.5: "
         + ", ".join(f"{label} {seen[2.5].ratio(label, FULL):.2f}" for label in (*VARIANTS, KNOWN))
         + ".",
-        "Why: with costs known the gains are the paper's; learning takes at least 10,240 of the "
-        "32,768 messages, in which all is round robin, and the backlog built up then stays.",
+        "Why: with costs known the gains are near the paper's from Zipf-1.0 on; learning "
+        "takes at least 10,240 of the 32,768 messages, all of them round robin, and then the "
+        "literal Ĉ first repays what workers did more or less since the start, much of it long "
+        "done.",
     ]
 
 

@@ -49,18 +49,25 @@ def table(
     return made
 
 
-def record_row(record: Any) -> dict[str, Any]:
-    """One run or micro-batch in the observer's measures, for `table`; same columns everywhere."""
-    batch = "-" if record.batch is None else str(record.batch)
+def observed(
+    scheme: str,
+    total_count: int,
+    latency: float,
+    throughput: float,
+    sigma_percent: float,
+    replication: float,
+) -> dict[str, Any]:
+    """The Distribution Observer's measures as a row: one format, in the simulator and on Spark.
+
+    latency: from the first to the last output, in the host's unit of time
+    """
     return {
-        "batch": batch,
-        "scheme": record.scheme,
-        "messages": record.messages,
-        "seconds": record.seconds,
-        "messages_per_second": record.messages_per_second,
-        "imbalance": record.imbalance,
-        "sigma_percent": record.stddev_percent,
-        "replication": record.replication or 0.0,
+        "scheme": scheme,
+        "total_count": total_count,
+        "latency": latency,
+        "throughput": throughput,
+        "sigma_percent": sigma_percent,
+        "replication": replication,
     }
 
 
