@@ -1,7 +1,8 @@
 """Messages per second of `proactive` and `full-knowledge`, routing and in queues with feedback.
 
 Routing is measured once costs are known, in RUN: before, it is round robin. Beside them, the same
-greedy choice by looking at every worker, which is what the tournament saves. Routing is timed by the thread's own time, queues by the clock.
+greedy choice by looking at every worker, which is what the tournament saves. Routing is timed by
+the thread's own time, queues by the clock.
 """
 
 import time

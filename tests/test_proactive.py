@@ -125,10 +125,10 @@ def test_both_state_machines_equal_their_literal_twins_under_late_signals(
     run_beside_twin(scheme, keys, costs.tolist(), slowness.tolist(), delay, seed)
 
 
-@pytest.mark.parametrize("backlog", ["false", "true"])
-def test_the_queue_simulator_runs_the_same_machines_through_all_states(backlog):
-    stream = stream_of("zipf:z=1.2,keys=100,messages=6000")
-    scheme = scheme_of(f"proactive:window=128,tolerance=0.2,backlog={backlog}")
+@pytest.mark.parametrize(("backlog", "window"), [("false", 128), ("true", 128), ("true", 700)])
+def test_the_queue_simulator_runs_the_same_machines_through_all_states(backlog, window):
+    stream = stream_of("zipf:z=1.2,keys=100,messages=8000")
+    scheme = scheme_of(f"proactive:window={window},tolerance=0.2,backlog={backlog}")
     cluster = Cluster(3, 1.0, costs="evenly", delay=100.0)
     seen = queue(stream, scheme, cluster, seed=4)
     keys = next(stream.chunks(4)).keys
