@@ -7,6 +7,7 @@ of one or more Arrow columns. Nulls, types and names follow Spark's own aggregat
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -26,7 +27,7 @@ class NativeMerge:
     finish: str
 
 
-class Fold:
+class Fold(ABC):
     """Base of all folds, column-wise. For a fold of your own, see `PerKeyFold`.
 
     `name` is the result's column, `columns` are the columns that a message brings.
@@ -43,25 +44,25 @@ class Fold:
         other.name = name
         return other
 
+    @abstractmethod
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The types of a partial, given those of the columns; refuses what it cannot fold."""
-        raise NotImplementedError
 
+    @abstractmethod
     def result_type(self, types: Sequence[pa.DataType]) -> pa.DataType:
         """The type of the result."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Messages to partials: one row per group, a group without messages gets the zero."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Partials to fewer partials: one row per group."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
         """Partials to results, row by row; the caller casts them to the result's type."""
-        raise NotImplementedError
 
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
         """How an SQL engine merges the partials itself, or None if only this code can."""

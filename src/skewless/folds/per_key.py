@@ -22,6 +22,7 @@ Check it once with `check_fold(Spread(), {"x": [1.0, 5.0, 2.0]})`.
 from __future__ import annotations
 
 import pickle
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -43,21 +44,21 @@ class PerKeyFold(Fold):
     result: pa.DataType
     """The Arrow type of what `finish` returns."""
 
+    @abstractmethod
     def zero(self) -> Any:
         """The state before any message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reduce(self, state: Any, *columns: pa.Array) -> Any:
         """The state after these messages."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, a: Any, b: Any) -> Any:
         """Two states of the same key as one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self, state: Any) -> Any:
         """The result of a state."""
-        raise NotImplementedError
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The pickled state."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ class Chunk(NamedTuple):
     sources: U64 | None  # [n] identities of the source column, if one was asked for
 
 
-class Stream(Described):
+class Stream(Described, ABC):
     """Base of all streams: a frozen dataclass of parameters that implements `produce`."""
 
     def chunks(self, seed: int = 0, source_column: str | None = None) -> Iterator[Chunk]:
@@ -41,9 +42,9 @@ class Stream(Described):
                 f"The stream '{self.spec}' is empty: give one with at least 1 message."
             )
 
+    @abstractmethod
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """The messages in order, in chunks of any size."""
-        raise NotImplementedError
 
     def length(self) -> int | None:
         """The number of messages, or None where only reading to the end would tell."""

@@ -7,6 +7,7 @@ produced without the ones before it, and the stream does not depend on how it is
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -70,9 +71,9 @@ class Synthetic(api.Stream):
             count = min(api.CHUNK_MESSAGES, self.messages - first)
             yield api.Chunk(draw(origin, first, count), None)
 
+    @abstractmethod
     def drawer(self) -> Any:
         """A function (origin, first message, count) -> identities."""
-        raise NotImplementedError
 
     def check_at_least(self, least: float, *params: str) -> None:
         """Refuse a parameter below `least`, or one that is infinite."""
