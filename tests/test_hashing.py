@@ -69,7 +69,7 @@ def test_choices_are_distinct_and_equal_the_naive_ones(key, workers, seed, data)
 
 
 @pytest.mark.parametrize("workers", [2, 3, 10, 50])
-@pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 2), (2, 4)])
+@pytest.mark.parametrize("pair", [(0, 1), (1, 2), (2, 4)])
 def test_workers_and_ordered_pairs_of_choices_are_uniform(workers, pair):
     if pair[1] >= workers:
         return

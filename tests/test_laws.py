@@ -15,7 +15,7 @@ from tests.naive.hashing import choice_hash, scale
 
 EVERY = sorted(SCHEMES)
 LAW = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 streams = st.builds(

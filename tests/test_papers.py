@@ -10,12 +10,8 @@ from skewless.results import Setting
 
 QUICK = (
     "distribution-aware-table1",
-    "distribution-aware-fig4",
-    "distribution-aware-fig5",
-    "distribution-aware-fig7",
     "distribution-aware-fig9",
     "distribution-aware-fig13",
-    "distribution-aware-fig14",
     "distribution-aware-drift",
     "choices-skew",
 )

@@ -390,7 +390,7 @@ def test_costs_dealt_to_known_keys_give_each_value_to_as_many():
         costs_of("evenly:values=64,keys=63")
 
 
-@pytest.mark.parametrize("name", ["proactive-fig8", "proactive-fig10"])
+@pytest.mark.parametrize("name", ["proactive-fig10"])
 def test_figures_show_what_must_be_seen(name):
     done = []
     result = EXPERIMENTS[name](Setting(quick=True, streams=1, step=done.append))

@@ -46,7 +46,7 @@ def skewed(seed, count, keys=40):
     return tuple(int(k) for k in np.random.default_rng(seed).zipf(1.4, count) % keys)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     scheme=st.sampled_from(SCHEMES),
     seed=st.integers(0, 1000),
