@@ -9,6 +9,9 @@ distribution-aware; learning is timed apart), Arrow ≥ 0.5. The share of the la
 printed too: where hot keys share a partition by chance of the hash, its task ends last, and that is
 no matter of routing speed (another --seed places them otherwise).
 
+Split keys are those of a made-up plan of graded-planned: so many of the hottest keys over 20 slots
+each, by the hash of the other two columns. A learned plan splits fewer: less than one per worker.
+
 The Arrow way is bound by Spark's own exchange with Python, not by the kernel: a function that gives
 back zeros takes the same time.
 """
@@ -31,10 +34,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from skewless.hashing import identities
+from skewless.schemes import scheme_of
 from skewless.spark import learn, repartition
 
 KEYS = 1_000_000
 HOT_KEYS = "distribution-aware:theta=1.35e-4,epsilon=2e-5"  # about 200 keys at z = 1.5
+SPLIT_KEYS, SLOTS = (197, 2000), 20
 FILES = 8
 
 
@@ -55,6 +61,20 @@ def write_stream(folder: Path, rows: int, z: float) -> None:
         pq.write_table(table, folder / f"part-{part}.parquet")
 
 
+def split_plan(workers: int, seed: int, count: int) -> Any:
+    """A plan of graded-planned that splits that many of the hottest keys."""
+    random = np.random.default_rng(2)
+    return (
+        scheme_of("graded-planned")
+        .plan(workers, seed)
+        ._replace(
+            head_keys=identities(pa.array([f"word-{i}" for i in range(count)])),
+            head_starts=np.arange(count + 1) * SLOTS,
+            head_workers=random.integers(0, workers, count * SLOTS).astype(np.int32),
+        )
+    )
+
+
 def session(master: str, batch_rows: int) -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     return (
@@ -67,6 +87,11 @@ def session(master: str, batch_rows: int) -> SparkSession:
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(batch_rows))
         .getOrCreate()
     )
+
+
+def split_way(df: DataFrame, workers: int, seed: int, count: int) -> Callable[[], DataFrame]:
+    plan = split_plan(workers, seed, count)
+    return lambda: repartition(df, "key", "graded-planned", workers, plan=plan)
 
 
 def seconds(df: DataFrame) -> float:
@@ -101,6 +126,10 @@ def main() -> None:
             "Spark's repartition": lambda: df.repartition(given.workers, "key"),
             "Column (key)": lambda: repartition(df, "key", "key", given.workers, seed=given.seed),
             "Column (hot keys)": lambda: repartition(df, "key", HOT_KEYS, given.workers, plan=plan),
+            **{
+                f"Column ({count} split)": split_way(df, given.workers, given.seed, count)
+                for count in SPLIT_KEYS
+            },
             "Arrow (partial)": lambda: repartition(
                 df, "key", "partial", given.workers, seed=given.seed
             ),

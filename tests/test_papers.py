@@ -14,6 +14,7 @@ QUICK = (
     "distribution-aware-fig13",
     "distribution-aware-drift",
     "choices-skew",
+    "graded-planned",
 )
 
 

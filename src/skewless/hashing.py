@@ -28,6 +28,7 @@ from skewless.errors import SkewlessError
 
 U64 = npt.NDArray[np.uint64]
 SPARK_SEED = 42
+SALT = -1  # the literal that salts are hashed with; those of choices are not negative
 
 _P1 = np.uint64(0x9E3779B185EBCA87)
 _P2 = np.uint64(0xC2B2AE3D27D4EB4F)
@@ -282,6 +283,11 @@ def choice_seeds(seed: int) -> U64:
         raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {seed}.")
     literals = pa.array([2 * seed, 2 * seed + 1], pa.int32())
     return identities(literals)
+
+
+def salt_seed() -> U64:
+    """The hash seed of salts, u64[1]: the identity of the int literal `SALT`."""
+    return identities(pa.array([SALT], pa.int32()))
 
 
 @njit(cache=True, inline="always")

@@ -38,7 +38,7 @@ def main(folder: Path) -> None:
     spark.stop()
 
 
-def cluster(folder: Path) -> SparkSession:
+def cluster(folder: Path, partitions: int = 4) -> SparkSession:
     os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
     (folder / "events").mkdir()
     settings = {
@@ -47,7 +47,7 @@ def cluster(folder: Path) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": str(partitions),
         "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file:{folder}/events",

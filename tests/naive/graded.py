@@ -17,9 +17,10 @@ def trace(scheme, keys, weights, rates, workers, seed):
     loads = [0.0] * workers
     rows = [{}, {}]
     seen_gain, seen_growth, seen_total = 1.0, 2.0 ** (1.0 / scheme.half_life), 0.0
-    gain, growth = 1.0, 2.0 ** (1.0 / (6000.0 * workers))
+    gain, growth = 1.0, 2.0 ** (1.0 / (12000.0 * workers))
     sent, messages = 0.0, 0.0
     hottest, laggard = 0.0, 0
+    homes = {}
     out = []
     for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
         hashed = choice_hash(key, 0, seed)
@@ -38,19 +39,27 @@ def trace(scheme, keys, weights, rates, workers, seed):
         sent += gain * weight
         messages += gain
         mean = sent / workers
-        grace = 2.0 * gain * (sent / messages)
-        warmth = share * workers / (1 / 200)
-        grade = 1.0 if warmth <= 1 else max(0.0, 1 + math.log(warmth) / math.log(1 / 200))
+        message = gain * (sent / messages)
+        grace = message + min(message * message * 1000 / mean, 10 * scheme.target * mean)
+        heat = share * workers
+        grade = 1.0 if heat <= 1 / 200 else max(0.0, math.log(heat) / math.log(1 / 200))
         full = mean + grade * (0.4 * scheme.target * mean + grace)
+        behind = mean * (1.0 - (0.8 if grade == 1 else 0.3) * scheme.target) - grace
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
-        lags = loads[laggard] < mean * (1 - 0.1 * scheme.target) - grace
-        hot = share > 0 and share >= hottest / 4
-        must_leave = loads[order[0]] >= full
-        if lags and (hot or (grade == 1 and must_leave)):
+        home = homes.get(hashed % COLUMNS, order[0])
+        hot = share * workers >= 0.25 and share >= hottest / 4
+        if hot and loads[laggard] < mean * (1.0 - 0.1 * scheme.target) - grace:
             worker = laggard
         else:
-            worker = next(w for w in order if loads[w] < full)
+            fetched = []
+            if loads[laggard] < behind:
+                fetched = [w for w in reversed(order[:2]) if loads[w] < min(behind, loads[home])]
+            stays = [home] if loads[home] < full else []
+            free = [w for w in order if loads[w] < full]
+            worker = (fetched + stays + free)[0]
+            if worker != home:
+                homes[hashed % COLUMNS] = worker
         loads[worker] += gain * weight / rates[worker]
         gain *= growth
         out.append(worker)

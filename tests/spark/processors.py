@@ -1,6 +1,8 @@
-"""A stateful processor, in a module that Spark's Python workers can import."""
+"""Stateful processors, in a module that Spark's Python workers can import."""
 
 from __future__ import annotations
+
+import time
 
 import pandas as pd
 from pyspark import TaskContext
@@ -27,3 +29,23 @@ class CountPerKey(StatefulProcessor):
 
     def close(self):
         pass
+
+
+class SlowCountPerKey(CountPerKey):
+    """The same, taking time: each message sleeps a little, so that a stopped process falls behind.
+
+    slow: a worker that takes three times as long for a message, or None
+    """
+
+    def __init__(self, delay_ms, slow=None):
+        self.delay_ms, self.slow = delay_ms, slow
+
+    def handleInputRows(self, key, rows, timerValues):
+        delay_s = self.delay_ms / 1000 * (3 if key[0] == self.slow else 1)
+        yield from super().handleInputRows(key, self.slept(rows, delay_s), timerValues)
+
+    def slept(self, rows, delay_s):
+        for frame in rows:
+            for _ in range(len(frame)):
+                time.sleep(delay_s)
+            yield frame

@@ -43,7 +43,7 @@ def test_a_workers_state_lies_on_its_own_partition_from_batch_to_batch(
 
     def start(workers=WORKERS):
         return per_worker(
-            files.stream(), "w", "partial", workers, CountPerKey(), CountPerKey.SCHEMA,
+            files.stream(), "w", "porc", workers, CountPerKey(), CountPerKey.SCHEMA,
             seed=2, checkpoint=str(checkpoint),
         )  # fmt: skip
 
@@ -51,7 +51,7 @@ def test_a_workers_state_lies_on_its_own_partition_from_batch_to_batch(
     expected = Counter()
     for words in batches:
         keys = identities(pa.array(words))
-        expected.update(zip(kernel_route("partial", keys, WORKERS, seed=2), words, strict=True))
+        expected.update(zip(kernel_route("porc", keys, WORKERS, seed=2), words, strict=True))
     found = Counter()
     for row in seen:
         found[row.worker, row.w] = max(found[row.worker, row.w], row["count"])

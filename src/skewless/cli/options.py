@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from skewless.errors import SkewlessError
+
 StreamSpec = Annotated[
     str,
     typer.Option(
@@ -32,3 +34,13 @@ def console_for(as_json: bool) -> Console:
 def print_json(value: Any) -> None:
     """JSON for machines, alone on stdout."""
     sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+
+def numbers(text: str, option: str) -> list[float]:
+    """The numbers of an option that takes several."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise SkewlessError(
+            f"{option} takes numbers separated by commas, such as 5,5,1, not '{text}'."
+        ) from None

@@ -14,6 +14,7 @@ from skewless.cli.options import (
     StreamSpec,
     Workers,
     console_for,
+    numbers,
     print_json,
 )
 from skewless.errors import SkewlessError
@@ -62,7 +63,7 @@ def queue(
         workers,
         load,
         sources,
-        None if capacities is None else _numbers(capacities, "--capacities"),
+        None if capacities is None else numbers(capacities, "--capacities"),
         [_change(text) for text in change or []],
         costs,
         arrivals,  # type: ignore[arg-type]  # the cluster refuses other words
@@ -95,15 +96,6 @@ def queue(
         console.print(table("Each worker", each))
 
 
-def _numbers(text: str, option: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise SkewlessError(
-            f"{option} takes numbers separated by commas, such as 5,5,1, not '{text}'."
-        ) from None
-
-
 def _change(text: str) -> tuple[int, list[float]]:
     message, colon, capacities = text.partition(":")
     try:
@@ -114,4 +106,4 @@ def _change(text: str) -> tuple[int, list[float]]:
         raise SkewlessError(
             f"--change takes a message number and capacities, such as 6000000:5,5,1, not '{text}'."
         ) from None
-    return int(at), _numbers(capacities, "--change")
+    return int(at), numbers(capacities, "--change")

@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from skewless.cli.options import AsJson, SchemeSpec, Seed, Workers, console_for, print_json
+from skewless.cli.options import (
+    AsJson,
+    SchemeSpec,
+    Seed,
+    Workers,
+    console_for,
+    numbers,
+    print_json,
+)
 from skewless.errors import SkewlessError
 
 
@@ -29,6 +37,10 @@ def run(
         Path | None, typer.Option(help="Folder from which a stopped run goes on (with --folder).")
     ] = None,
     delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
+    speeds: Annotated[
+        str | None,
+        typer.Option(help="Speed of each worker, which divides --delay-ms: s,s,… (1 each)."),
+    ] = None,
     log: Annotated[Path | None, typer.Option(help="File for a JSON line per micro-batch.")] = None,
     prometheus: Annotated[
         int | None, typer.Option(help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
@@ -56,7 +68,15 @@ def run(
     check_workers(workers)
     source = folder if folder is not None else stream_of(str(stream))
     pipeline = Pipeline(
-        source, scheme_of(scheme), workers, batches, delay_ms, out, checkpoint, seed
+        source,
+        scheme_of(scheme),
+        workers,
+        batches,
+        delay_ms,
+        out,
+        checkpoint,
+        seed,
+        None if speeds is None else numbers(speeds, "--speeds"),
     )
     observer = Observer(log=log, port=prometheus)
     if observer.port is not None:

@@ -44,6 +44,10 @@ class Fold(ABC):
         other.name = name
         return other
 
+    def on_worker(self, worker: int) -> Fold:
+        """The fold as this worker runs it: the same, unless it tells workers apart."""
+        return self
+
     @abstractmethod
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The types of a partial, given those of the columns; refuses what it cannot fold."""

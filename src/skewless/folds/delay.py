@@ -1,7 +1,12 @@
-"""A fold whose messages cost time: the artificial delay with which the papers model slow work."""
+"""A fold whose messages cost time: the artificial delay with which the papers model slow work.
+
+Workers of unequal speed make one machine behave like several that differ.
+"""
 
 from __future__ import annotations
 
+import copy
+import math
 import time
 from collections.abc import Sequence
 
@@ -16,16 +21,32 @@ class Sleeping(Fold):
     """Another fold that takes `delay_ms` per message.
 
     It sleeps once per batch for all its messages: a system sleeps 50 µs in 120.
+
+    speeds: the speed of each worker, 1 if not given: at 0.3 a message takes delay_ms ÷ 0.3
     """
 
-    def __init__(self, fold: Fold, delay_ms: float) -> None:
+    def __init__(self, fold: Fold, delay_ms: float, speeds: Sequence[float] | None = None) -> None:
         if not delay_ms >= 0:
             raise SkewlessError(f"A delay per message is 0 ms or more, not {delay_ms}.")
         self.fold = fold
         self.delay_ms = delay_ms
+        self.speeds = None if speeds is None else check_speeds(speeds)
         self.name = fold.name
         self.columns = fold.columns
         self.tolerance = fold.tolerance
+
+    def on_worker(self, worker: int) -> Fold:
+        """The same with the delay of this worker's speed."""
+        own = copy.copy(self)
+        own.fold, own.speeds = self.fold.on_worker(worker), None
+        if self.speeds is not None:
+            if worker >= len(self.speeds):
+                raise SkewlessError(
+                    f"There are {len(self.speeds)} speeds and none for worker {worker}: "
+                    "give a speed for each worker."
+                )
+            own.delay_ms = self.delay_ms / self.speeds[worker]
+        return own
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The inner fold's."""
@@ -51,3 +72,11 @@ class Sleeping(Fold):
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
         """The inner fold's."""
         return self.fold.native(types)
+
+
+def check_speeds(speeds: Sequence[float]) -> tuple[float, ...]:
+    """The speeds, or one sentence about one that is none."""
+    for speed in speeds:
+        if not 0 < speed < math.inf:
+            raise SkewlessError(f"A worker's speed is a number above 0, not {speed}.")
+    return tuple(speeds)

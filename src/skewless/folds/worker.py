@@ -7,7 +7,7 @@ key columns first, then the partial columns of each fold in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,10 @@ class FoldJob:
     result_schema: pa.Schema
     most_keys: int = 1_000_000
     most_bytes: int = 256 << 20
+
+    def on_worker(self, worker: int) -> FoldJob:
+        """The job as this worker runs it."""
+        return replace(self, folds=tuple(fold.on_worker(worker) for fold in self.folds))
 
     def reduce(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Messages to partials, one per key."""

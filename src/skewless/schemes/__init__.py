@@ -10,6 +10,7 @@ from skewless.schemes.distribution_aware import DistributionAware
 from skewless.schemes.dynamic import DynamicKeyGrouping
 from skewless.schemes.full_knowledge import FullKnowledge
 from skewless.schemes.graded import GradedChoices
+from skewless.schemes.graded_planned import PlannedGradedChoices
 from skewless.schemes.key import KeyGrouping
 from skewless.schemes.modulo import Modulo
 from skewless.schemes.o_apx import OptimalApproximation
@@ -42,6 +43,7 @@ _ALL: tuple[type[Scheme], ...] = (
     UniversalHashing,
     DynamicKeyGrouping,
     GradedChoices,
+    PlannedGradedChoices,
     PowerOfRandomChoices,
     BoundedLoadConsistentHashing,
     PowerOfTwoChoicesPerMessage,

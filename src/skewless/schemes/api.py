@@ -47,15 +47,22 @@ class Feedback(NamedTuple):
 class RouteTable(NamedTuple):
     """A plan that needs no tally, in a form that an engine compiles to its own expressions.
 
-    A head key goes to its worker; any other key to the worker of its bucket, where the bucket is
-    31 bits of the first choice's hash scaled to the number of buckets.
+    A head key goes to its worker, or, if it is split, to one of its slots: 31 bits of the hash of
+    the row's salt scaled to their number. Any other key goes to the worker of its bucket, where
+    the bucket is 31 bits of the first choice's hash scaled to the number of buckets.
     """
 
     seeds: U64  # [2] hash seeds of the choices
     seed: int  # the seed they come from: literals 2·seed and 2·seed + 1
     buckets: I32  # [b] the worker of each bucket
     heads: U64  # [h] identities
-    head_workers: I32  # [h]
+    head_starts: I64  # [h + 1] where each head's slots begin
+    head_workers: I32  # [slots] the worker of each slot; one slot per head that is not split
+
+    @property
+    def splits(self) -> bool:
+        """Is any head split over workers?"""
+        return self.head_workers.size > self.heads.size
 
 
 @njit(cache=True)

@@ -66,7 +66,9 @@ def shift(owners: I32, loads: F64, busy_s: F64, idle: float, busy: float) -> I32
     A batch ends when its slowest worker does, so utilisation is taken relative to the mean, which
     counts as the middle of the band. Seconds per virtual worker predict what a move does; one moves
     from the busiest to the idlest while they are outside the band and the taker stays below what
-    the giver was. The least loaded one moves; each worker keeps at least one.
+    the giver was, by more than half of the band's width: else measured seconds, which are never the
+    same twice, would move virtual workers to and fro between equals. The least loaded one moves;
+    each worker keeps at least one.
     """
     workers = busy_s.size
     counts: I64 = np.bincount(owners, minlength=workers)
@@ -78,12 +80,13 @@ def shift(owners: I32, loads: F64, busy_s: F64, idle: float, busy: float) -> I32
     each_s[seen] = busy_s[seen] / counts[seen]
     after = owners.copy()
     for _ in range(owners.size):
-        spent_s = each_s * counts
-        middle = (idle + busy) / 2 / spent_s[here].mean()
-        giver = int(np.where(here & (counts > 1), spent_s, -np.inf).argmax())
-        taker = int(np.where(here, spent_s, np.inf).argmin())
-        outside = spent_s[giver] * middle > busy or spent_s[taker] * middle < idle
-        if not outside or spent_s[taker] + each_s[taker] >= spent_s[giver]:
+        scale = (idle + busy) / 2 / (each_s * counts)[here].mean()
+        used = each_s * counts * scale
+        giver = int(np.where(here & (counts > 1), used, -np.inf).argmax())
+        taker = int(np.where(here, used, np.inf).argmin())
+        outside = used[giver] > busy or used[taker] < idle
+        gain = used[giver] - (used[taker] + each_s[taker] * scale)
+        if not outside or gain <= (busy - idle) / 2:
             break
         theirs = np.flatnonzero(after == giver)
         after[theirs[loads[theirs].argmin()]] = taker

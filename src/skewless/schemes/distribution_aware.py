@@ -24,16 +24,20 @@ from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
 from skewless.schemes.layout import Heads, Layout, Packing, first_layout, next_layout
+from skewless.schemes.learning import (
+    LearningReport,
+    buckets_of,
+    learn,
+    merge_reports,
+    remember,
+    report_of,
+)
 from skewless.sketch.key_table import EMPTY, KeyTable, slot_of, table_of
 from skewless.sketch.space_saving import (
-    GAIN_LIMIT,
     SpaceSaving,
     Summary,
-    add,
     capacity_for,
     heavy_hitters,
-    merge,
-    renormalise,
     space_saving,
     summarise,
 )
@@ -64,33 +68,12 @@ class DistributionTally(NamedTuple):
     seen: I64  # [1] messages while learning
 
 
-class DistributionReport(NamedTuple):
-    """What the sources learned."""
-
-    summary: Summary
-    buckets: F64  # [W·μ]
-    messages: I64  # [1]
-    sources: I64  # [1] that saw any
-
-
-@njit(cache=True, inline="always")
-def _learn(tally: Any, key: np.uint64, bucket: np.int64, weight: float) -> None:
-    summary, buckets = tally.summary, tally.buckets
-    if summary.gain[0] > GAIN_LIMIT:
-        for b in range(buckets.size):
-            buckets[b] /= summary.gain[0]
-        renormalise(summary)
-    buckets[bucket] += weight * summary.gain[0]
-    add(summary, key, weight)
-    tally.seen[0] += 1
-
-
 @njit(cache=True, inline="always")
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> np.int64:
     """The key's own worker (the less loaded of its two), or its bucket's."""
     bucket = scale(hash_long(key, plan.seeds[0]), np.uint64(plan.buckets.size))
     if plan.learning[0]:
-        _learn(tally, key, bucket, weight)
+        learn(tally, key, bucket, weight)
     row = plan.table.values[slot_of(plan.table.keys, plan.table.values, key)]
     worker = np.int64(plan.buckets[bucket])
     if row != EMPTY:
@@ -101,14 +84,6 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     if tally.loads.size:
         tally.loads[worker] += weight
     return worker
-
-
-@njit(cache=True)
-def _buckets_of(keys: U64, seeds: U64, buckets: int) -> I64:
-    out = np.empty(keys.size, np.int64)
-    for i in range(keys.size):
-        out[i] = scale(hash_long(keys[i], seeds[0]), np.uint64(buckets))
-    return out
 
 
 @dataclass(frozen=True)
@@ -225,36 +200,21 @@ class DistributionAware(Scheme):
             np.zeros(1, np.int64),
         )
 
-    def report(self, plan: DistributionPlan, tally: DistributionTally) -> DistributionReport:
+    def report(self, plan: DistributionPlan, tally: DistributionTally) -> LearningReport:
         """What was counted, as of now."""
-        return DistributionReport(
-            summarise(tally.summary),
-            tally.buckets / tally.summary.gain,
-            tally.seen.copy(),
-            np.array([int(tally.seen[0] > 0)]),
-        )
+        return report_of(tally)
 
-    def merge(self, a: DistributionReport, b: DistributionReport) -> DistributionReport:
+    def merge(self, a: LearningReport, b: LearningReport) -> LearningReport:
         """Summaries merge within the sum of their errors; buckets and messages add up."""
-        return DistributionReport(
-            merge(a.summary, b.summary),
-            a.buckets + b.buckets,
-            a.messages + b.messages,
-            a.sources + b.sources,
-        )
+        return merge_reports(a, b)
 
     def replan(
-        self, plan: DistributionPlan, report: DistributionReport, feedback: Feedback
+        self, plan: DistributionPlan, report: LearningReport, feedback: Feedback
     ) -> DistributionPlan:
         """Build the plan, or rebuild a deployed one within the budget; without news, keep it."""
         if not report.messages[0]:
             return plan
-        known, counted = report.summary, report.buckets
-        if self.half_life is not None:
-            kept = 0.5 ** (float(report.messages[0] / report.sources[0]) / self.half_life)
-            known = merge(known, _scaled(plan.known, kept))
-            counted = counted + kept * plan.known_buckets
-            plan = plan._replace(known=known, known_buckets=counted)
+        plan, known, counted = remember(plan, report, self.half_life)
         old = Layout(
             plan.head_keys,
             plan.head_workers.astype(np.int64),
@@ -289,7 +249,7 @@ class DistributionAware(Scheme):
         weights = np.zeros(keys.size)
         _, here, there = np.intersect1d(keys, known.keys, return_indices=True)
         weights[here] = known.counts[there]
-        buckets = _buckets_of(keys, plan.seeds, plan.buckets.size)
+        buckets = buckets_of(keys, plan.seeds, plan.buckets.size)
         return Heads(keys, weights, buckets, ~np.isin(keys, heavy))
 
     def table(self, plan: DistributionPlan) -> RouteTable | None:
@@ -301,18 +261,10 @@ class DistributionAware(Scheme):
             int(plan.seed[0]),
             plan.buckets,
             plan.head_keys,
+            np.arange(plan.head_keys.size + 1),
             plan.head_workers[:, 0],
         )
 
     def most_workers_per_key(self, workers: int) -> int:
         """One, or two for split heavy hitters."""
         return 1 if self.one_worker_per_key else min(2, workers)
-
-
-def _scaled(summary: Summary, share: float) -> Summary:
-    return summary._replace(
-        counts=summary.counts * share,
-        errors=summary.errors * share,
-        missing=summary.missing * share,
-        total=summary.total * share,
-    )

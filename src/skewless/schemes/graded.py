@@ -1,15 +1,17 @@
 """Graded choices: a key leaves a full worker the sooner the hotter it is.
 
-Every key has all workers as its choices, in an order of its own, and takes the **first** that is
-not full for it. A worker is full for a cold key when its load exceeds the mean by a part of the
-target, for the hottest keys when it reaches the mean, and for keys between by the logarithm of
-their share. So hot keys give way to cold ones and even out whatever those do; cold keys stay where
-their hash puts them; no key uses more workers than it must. A worker that lags behind is fetched
-up by the hottest keys, and by cold keys that have to leave theirs. Nothing is planned or moved;
-loads and shares fade, so drift is followed. The reasons and limits are in docs/graded.md.
+Every key has all workers as its choices, in an order of its own. It stays where it is until that
+worker is full for it, then goes to the **first** of its choices that is not, and stays there. A
+worker is full for a cold key when its load exceeds the mean by a part of the target, for the
+hottest keys when it reaches the mean, and for keys between by the logarithm of their share. So hot
+keys give way to cold ones and even out whatever those do; cold keys stay where their hash puts
+them; no key uses more workers than it must. A worker that falls behind is fetched up: by keys much
+hotter than others, and where there are none by keys that have it as their first or second choice.
+Nothing is planned; loads and shares fade, so drift is followed. The reasons and limits are in
+docs/graded.md.
 
-What holds for every stream and source, of its faded loads: max < (1 + AIM · target) · mean + 3
-messages, for no worker beyond that is ever chosen, and one below the mean always exists.
+What holds for every stream and source, of its faded loads: max < mean + slack(mean) + 1 message,
+for no worker beyond that is ever chosen, and one below the mean always exists.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from skewless.hashing import (
 )
 from skewless.schemes.api import (
     F64,
+    I32,
     I64,
     TRUE_LOAD,
     U64,
@@ -43,11 +46,16 @@ from skewless.schemes.api import (
 from skewless.sketch.recent import Recent, add, recent
 
 AIM = 0.4  # of the target is what one source allows itself above the mean
-LAG = 0.1  # of the target is how far a worker may fall behind before others are sent to it
-GRACE = 2.0  # messages on top of both, which matter while loads are small
+GRACE = 1.0  # message on top
+EARLY = 1000.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
+EARLIEST = 10.0  # but at most so many targets
 COLDEST = 1 / 200  # of a worker's share: keys below are cold
-HOT = 1 / 4  # of the hottest key's share: keys above go to a worker that lags
-FADING = 6000.0  # messages per worker after which a load counts half
+HOT = 1 / 4  # of a worker's share and of the hottest key's: keys above go to a worker that lags
+LAGS = 0.1  # of the target is how far a worker may fall behind before hot keys are sent to it,
+BEHIND = 0.3  # before warm keys turn to it,
+FAR_BEHIND = 0.8  # before cold ones do
+FADING = 12000.0  # messages per worker after which a load counts half
+HOMES = 1 << 16  # places in which keys that moved are remembered
 _LARGEST_GAIN = 2.0**60
 
 
@@ -64,14 +72,15 @@ class GradedPlan(NamedTuple):
 
 
 class GradedTally(NamedTuple):
-    """Faded loads per capacity, recent shares, and the worker that lags."""
+    """Faded loads per capacity, recent shares, the worker that lags, and who moved where."""
 
     loads: F64  # [W] load ÷ rate
     sent: F64  # [2] faded load in all, faded messages in all
     gain: F64  # [1] of the next message in the loads
     hottest: F64  # [1] share of the hottest key of late
-    laggard: I64  # [2] the worker that lags, messages seen
+    laggard: I64  # [2] the worker that lags, messages until it is looked for again
     shares: Recent
+    homes: I32  # [HOMES] where a key that moved is, by its hash; -1 = none moved
 
 
 class GradedReport(NamedTuple):
@@ -82,42 +91,70 @@ class GradedReport(NamedTuple):
 
 
 @njit(cache=True, inline="always")
+def _grade(heat: float) -> float:
+    """1 for a cold key, 0 for one that makes up a worker's share, by the logarithm between."""
+    if heat <= COLDEST:
+        return 1.0
+    return max(0.0, math.log(heat) / math.log(COLDEST))
+
+
+@njit(cache=True, inline="always")
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
-    """The first choice that is not full for a key as hot as this."""
+    """Where the key is, unless that worker is full for a key as hot as this or another lags."""
     loads, sent, gain, laggard = tally.loads, tally.sent, tally.gain, tally.laggard
     workers, target = plan.workers[0], plan.target[0]
     hashed = hash_long(key, plan.seeds[0])
     share = add(tally.shares, hashed, weight)
-    if laggard[1] % workers == 0:
+    if laggard[1] == 0:
         laggard[0] = np.argmin(loads)
         tally.hottest[0] *= 0.999
-    laggard[1] += 1
+        laggard[1] = workers
+    laggard[1] -= 1
     tally.hottest[0] = max(tally.hottest[0], share)
     sent[0] += gain[0] * weight
     sent[1] += gain[0]
     mean = sent[0] / workers
-    grace = GRACE * gain[0] * (sent[0] / sent[1])
-    warmth = share * workers / COLDEST
-    grade = 1.0 if warmth <= 1.0 else max(0.0, 1.0 + math.log(warmth) / math.log(COLDEST))
-    full = mean + grade * (AIM * target * mean + grace)
-    worker = scale(hashed, np.uint64(workers))
-    lags = loads[laggard[0]] < mean * (1.0 - LAG * target) - grace
-    is_hot = share > 0.0 and share >= HOT * tally.hottest[0]
-    if lags and (is_hot or (grade == 1.0 and loads[worker] >= full)):
+    message = gain[0] * (sent[0] / sent[1])
+    grace = message * GRACE + min(message * message * EARLY / mean, EARLIEST * target * mean)
+    heat = share * workers
+    first = scale(hashed, np.uint64(workers))
+    place = np.int64(hashed & np.uint64(HOMES - 1))
+    home = np.int64(tally.homes[place])
+    worker = first if home < 0 else home
+    lowest = loads[laggard[0]]
+    if (
+        heat >= HOT
+        and share >= HOT * tally.hottest[0]
+        and lowest < mean * (1.0 - LAGS * target) - grace
+    ):
         worker = laggard[0]
-    elif loads[worker] >= full:
-        second = second_choice(key, plan.seeds, workers, worker)
-        step = stride(worker, second, plan.prime[0])
-        worker = second
-        while loads[worker] >= full:
-            worker = next_choice(worker, step, workers, plan.prime[0])
+    else:
+        before = worker
+        behind = mean * (1.0 - (FAR_BEHIND if heat <= COLDEST else BEHIND) * target) - grace
+        if lowest < behind and workers > 1:
+            second = second_choice(key, plan.seeds, workers, first)
+            if loads[second] < min(behind, loads[worker]):
+                worker = second
+            elif loads[first] < min(behind, loads[worker]):
+                worker = first
+        if loads[worker] >= mean:
+            full = mean + _grade(heat) * (AIM * target * mean + grace)
+            if loads[worker] >= full:
+                worker = first
+                if loads[first] >= full:
+                    worker = second_choice(key, plan.seeds, workers, first)
+                    step = stride(first, worker, plan.prime[0])
+                    while loads[worker] >= full:
+                        worker = next_choice(worker, step, workers, plan.prime[0])
+        if worker != before:
+            tally.homes[place] = worker
     loads[worker] += gain[0] * weight / plan.rates[worker]
     gain[0] *= plan.growth[0]
     if gain[0] > _LARGEST_GAIN:
         loads[:] = loads / gain[0]
         sent[:] = sent / gain[0]
         gain[0] = 1.0
-    return worker
+    return int(worker)
 
 
 @njit(cache=True)
@@ -177,12 +214,13 @@ class GradedChoices(Scheme):
             hottest=np.zeros(1),
             laggard=np.zeros(2, np.int64),
             shares=recent(self.half_life),
+            homes=np.full(HOMES, -1, np.int32),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
         """Loads as of now; a source that sent nothing does not count."""
-        sent = tally.loads / tally.gain - plan.start if tally.laggard[1] else 0 * plan.start
-        return GradedReport(sent, np.array([int(tally.laggard[1] > 0)]))
+        loads = tally.loads / tally.gain - plan.start
+        return GradedReport(loads, np.array([int(loads.any())]))
 
     def merge(self, a: GradedReport, b: GradedReport) -> GradedReport:
         """Loads and sources add up."""

@@ -46,6 +46,7 @@ class KeyGrouping(Scheme):
             int(plan.seed[0]),
             np.arange(plan.workers[0], dtype=np.int32),
             np.empty(0, np.uint64),
+            np.zeros(1, np.int64),
             np.empty(0, np.int32),
         )
 

@@ -35,17 +35,26 @@ def largest_first(weights: Weights, workers: int) -> I64:
     return out
 
 
-def repair(weights: Weights, homes: Sequence[int] | I64, workers: int, moves: int) -> I64:
+def repair(
+    weights: Weights,
+    homes: Sequence[int] | I64,
+    workers: int,
+    moves: int,
+    limits: npt.NDArray[np.float64] | None = None,
+) -> I64:
     """The packing `homes`, evened out by moving at most that many items.
 
     Each move takes from the most to the least loaded worker the item that leaves the larger of
-    the two least loaded; it ends when no move helps.
+    the two least loaded; it ends when no move helps. With limits, a load is what exceeds the
+    worker's own, and it ends as soon as none does.
     """
     out = np.array(homes, np.int64)
-    loads = np.bincount(out, weights, minlength=workers)
+    loads = np.bincount(out, weights, minlength=workers) - (0.0 if limits is None else limits)
     moved: set[int] = set()
     while True:
         fullest, emptiest = int(loads.argmax()), int(loads.argmin())
+        if limits is not None and loads[fullest] <= 0:
+            return out
         items = np.flatnonzero((out == fullest) & (weights > 0))
         if len(moved) >= moves:
             items = items[np.isin(items, list(moved))]

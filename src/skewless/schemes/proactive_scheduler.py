@@ -66,6 +66,15 @@ def _estimate(plan: Any, tally: Any, worker: int, key: np.uint64) -> float:
     return cost
 
 
+@njit(cache=True)
+def estimates(plan: Any, tally: Any, keys: U64) -> F64:
+    """What each key costs at the first worker: a host that sees many at once may order them."""
+    out = np.empty(keys.size)
+    for i in range(keys.size):
+        out[i] = _estimate(plan, tally, 0, keys[i])
+    return out
+
+
 @njit(cache=True, inline="always")
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The next worker in turn, or once costs are known the one with the least Ĉ."""

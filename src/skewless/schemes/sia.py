@@ -39,6 +39,7 @@ class SingleInstanceAllocation(Scheme):
             int(plan.seed[0]),
             np.zeros(1, np.int32),
             np.empty(0, np.uint64),
+            np.zeros(1, np.int64),
             np.empty(0, np.int32),
         )
 

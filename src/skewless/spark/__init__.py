@@ -15,6 +15,7 @@ from skewless.spark.version import check_version
 
 check_version(pyspark.__version__, "PySpark")
 
+from skewless.spark.balanced import balanced_map, release  # noqa: E402
 from skewless.spark.compare import Comparison, compare  # noqa: E402
 from skewless.spark.group import Grouping, group  # noqa: E402
 from skewless.spark.learn import learn  # noqa: E402
@@ -26,10 +27,12 @@ __all__ = [
     "Comparison",
     "Grouping",
     "Observer",
+    "balanced_map",
     "compare",
     "group",
     "learn",
     "per_worker",
+    "release",
     "repartition",
     "route",
 ]

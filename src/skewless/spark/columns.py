@@ -2,7 +2,9 @@
 
 The bucket of a key is the first choice's hash scaled to the number of buckets, as in a kernel. A
 head is found in O(1) in a table that the driver lays out without collisions: a head's group gives a
-displacement, and the displacement its slot.
+displacement, and the displacement its slot. A head that is split has a list of workers, each as
+often as its weight asks for, and the hash of the row's salt picks one: a pure function of the row,
+so that a retried task routes as before.
 """
 
 from __future__ import annotations
@@ -27,28 +29,57 @@ class HeadTable(NamedTuple):
 
     displacements: npt.NDArray[np.int64]  # [groups], a power of two
     keys: npt.NDArray[np.int64]  # [slots], a power of two
-    workers: npt.NDArray[np.int32]  # [slots], -1 = free
+    values: npt.NDArray[np.int32]  # [slots], -1 = free
 
 
-def worker_of(identity: Column, table: RouteTable) -> Column:
-    """The worker of a key's identity, an int."""
+def worker_of(identity: Column, table: RouteTable, salted: Column | None = None) -> Column:
+    """The worker of a key's identity, an int.
+
+    salted: the hash of the row's salt; a table that splits no head needs none
+    """
     worker = _bucket_worker(identity, table)
     if not table.heads.size:
         return worker
+    if not table.splits:
+        found, head = _whole_head(identity, table)
+    elif salted is not None:
+        found, head = _split_head(identity, table, salted)
+    else:
+        raise SkewlessError("A plan that splits hot keys needs a salt: name one with salt=.")
+    return F.when(found, head).otherwise(worker)
+
+
+def _whole_head(identity: Column, table: RouteTable) -> tuple[Column, Column]:
+    """Is it a head, and its worker."""
     heads = lay_out(table.heads, table.head_workers)
     slot = _slot(identity, heads)
-    found = F.get(_longs(heads.keys), slot) == identity
-    head = F.get(_ints(heads.workers), slot)
-    return F.when(found & (head >= 0), head).otherwise(worker)
+    worker = F.get(_ints(heads.values), slot)
+    return (F.get(_longs(heads.keys), slot) == identity) & (worker >= 0), worker
+
+
+def _split_head(identity: Column, table: RouteTable, salted: Column) -> tuple[Column, Column]:
+    """Is it a head, and the one of its workers that the salt picks; hashed for heads only."""
+    heads = lay_out(table.heads, np.arange(table.heads.size, dtype=np.int32))
+    slot = _slot(identity, heads)
+    taken = heads.values >= 0
+    starts = np.where(taken, table.head_starts[heads.values], 0)
+    counts = np.where(taken, np.diff(table.head_starts)[heads.values], 0)
+    count = F.get(_longs(counts), slot)
+    at = F.get(_ints(starts), slot) + _scaled(salted, count)
+    worker = F.get(_ints(table.head_workers), at)
+    return (F.get(_longs(heads.keys), slot) == identity) & (count > 0), worker
 
 
 def _bucket_worker(identity: Column, table: RouteTable) -> Column:
     size = int(table.buckets.size)
-    hashed = F.xxhash64(F.lit(2 * table.seed), identity)
-    bucket = F.shiftright(F.shiftrightunsigned(hashed, 33) * F.lit(size), 31).cast("int")
+    bucket = _scaled(F.xxhash64(F.lit(2 * table.seed), identity), F.lit(size))
     if np.array_equal(table.buckets, np.arange(size)):
         return bucket
     return F.get(_ints(table.buckets), bucket)
+
+
+def _scaled(hashed: Column, size: Column) -> Column:
+    return F.shiftright(F.shiftrightunsigned(hashed, 33) * size, 31).cast("int")
 
 
 def _slot(identity: Column, heads: HeadTable) -> Column:
@@ -60,7 +91,7 @@ def _slot(identity: Column, heads: HeadTable) -> Column:
     return moved.bitwiseAND(mask).cast("int")
 
 
-def lay_out(identities: U64, workers: npt.NDArray[np.int32]) -> HeadTable:
+def lay_out(identities: U64, values: npt.NDArray[np.int32]) -> HeadTable:
     """Find a displacement per group so that no two heads share a slot, largest groups first."""
     slots = 1 << max(1, int(2 * identities.size - 1).bit_length())
     groups = max(1, slots // 4)
@@ -89,7 +120,7 @@ def lay_out(identities: U64, workers: npt.NDArray[np.int32]) -> HeadTable:
             raise SkewlessError("The hot keys of a plan are not distinct: name each key once.")
         displacements[group] = tried
         keys[at] = identities[rows].view(np.int64)
-        placed[at] = workers[rows]
+        placed[at] = values[rows]
     return HeadTable(displacements, keys, placed)
 
 

@@ -23,6 +23,7 @@ from skewless.spark.observe import Observer
 from skewless.streams import Stream, stream_of
 
 ROUNDS = 3
+_ROW = ["_metadata.file_name", "_metadata.row_index"]  # the keys lie in Parquet files
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ class _Run:
             plan = learn(keys, "key", scheme, workers, seed=seed)
         fold = folds.sleeping(folds.count(), delay_ms) if delay_ms else folds.count()
         self._counts: Callable[[Observer | None], DataFrame] = lambda observer: group(
-            keys, "key", scheme, workers, seed=seed, plan=plan, observer=observer
+            keys, "key", scheme, workers, seed=seed, plan=plan, salt=_ROW, observer=observer
         ).fold(fold)
 
     def warm_up(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -58,7 +59,7 @@ class Control:
         pending = functools.reduce(scheme.merge, reports, before.pending)
         messages = before.messages + int(served.sum())
         after = before._replace(pending=pending, messages=messages, loads=loads)
-        if messages >= self._due(before):
+        if messages >= self.due(before):
             feedback = Feedback(
                 served, per_worker(workers, "busy_s", count), np.zeros(count), loads
             )
@@ -67,7 +68,7 @@ class Control:
             after = Learned(plan, empty, 0, before.replans + 1, loads)
         self.folder.write(batch + 1, after)
 
-    def _due(self, learned: Learned) -> int:
+    def due(self, learned: Learned) -> int:
         """How many messages a replan awaits: a learning phase first, then the scheme's own pace."""
         scheme = self.folder.scheme
         if scheme.learns == "prefix" and not learned.replans:
@@ -87,16 +88,22 @@ def reports_of(column: str) -> Column:
     return F.collect_list(column).alias("reports")
 
 
-def source_report(facts: Mapping[str, int], report: Arrays) -> str:
-    """The report of one source as text, with its number and attempt."""
-    return base64.b64encode(pack(facts, report)).decode()
+def source_report(facts: Mapping[str, Any], report: Arrays) -> str:
+    """The report of one source as text, with its number and attempt; sketches are mostly zeros."""
+    return base64.b64encode(zlib.compress(pack(facts, report), level=1)).decode()
+
+
+def read_source_report(text: str, template: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """The facts and the report of a source."""
+    facts, (report,) = unpack(zlib.decompress(base64.b64decode(text)), template)
+    return facts, report
 
 
 def source_reports(observed: Iterable[str], template: Arrays) -> list[Arrays]:
     """One report per source, of its last attempt, ordered by source."""
     last: dict[int, tuple[int, Arrays]] = {}
     for text in observed:
-        facts, (report,) = unpack(base64.b64decode(text), template)
+        facts, report = read_source_report(text, template)
         source, attempt = facts["source"], facts["attempt"]
         if source not in last or last[source][0] < attempt:
             last[source] = attempt, report

@@ -20,14 +20,15 @@ from skewless.folds.worker import fold_batches, split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.control import Control, learns_between_batches
-from skewless.spark.inputs import Key, check_scheme, check_server, make_plan
+from skewless.spark.inputs import Key, Salt, check_scheme, check_server, make_plan
 from skewless.spark.job import BoundFolds, bind
 from skewless.spark.keys import Keys, group_keys
 from skewless.spark.merge import merge_by_key
 from skewless.spark.observe import Observer
 from skewless.spark.plans import stream_folder
-from skewless.spark.route import place
+from skewless.spark.route import place, salt_of
 from skewless.spark.stream import merge_stream
+from skewless.spark.tasks import Task
 from skewless.spark.watch import Watch
 
 MOST_KEYS = 1_000_000
@@ -42,6 +43,7 @@ def group(
     *,
     seed: int = 0,
     plan: Arrays | None = None,
+    salt: Key | None = None,
     checkpoint: str | None = None,
     observer: Observer | None = None,
     most_keys: int = MOST_KEYS,
@@ -50,6 +52,7 @@ def group(
     """Group rows by key for `fold`, with the work spread over workers by a scheme.
 
     key: a name, a Column or a list of them, among them at most one `F.window(…)`
+    plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
         as files; there a scheme that learns keeps its plans, and a restart with another scheme,
         number of workers or seed is refused. Without it each micro-batch starts afresh
@@ -79,7 +82,8 @@ def group(
         if learning:
             control = Control(folder)
             control.begin(used)
-    return Grouping(df, keys, made, used, workers, most_keys, most_bytes, control, observer)
+    salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
+    return Grouping(df, keys, made, used, workers, most_keys, most_bytes, control, observer, salted)
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,7 @@ class Grouping:
     most_bytes: int
     control: Control | None = None
     observer: Observer | None = None
+    salt: Salt | None = None
 
     def fold(
         self,
@@ -110,6 +115,7 @@ class Grouping:
             be written, "update" or "append"; all other folds follow `writeStream.outputMode`
         """
         bound = self.bind(*folds)
+        bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
         for fold in folds if sample is not None else ():
             check_fold(fold, sample or {})
         watch = None
@@ -134,7 +140,7 @@ class Grouping:
         job = bound.job
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return fold_batches(job, batches)
+            return fold_batches(job.on_worker(Task.current().partition), batches)
 
         return placed.mapInArrow(fold, bound.partial_schema)
 
@@ -173,6 +179,8 @@ class Grouping:
         bound = self.bind(*folds)
         by_column = self.control is None and self.scheme.table(self.plan) is not None
         way = "a Column expression" if by_column else "a compiled kernel in Spark's Python workers"
+        if self.salt is not None:
+            way += f" that splits hot keys by the hash of {', '.join(self.salt.names)}"
         routing = ", ".join(field.name for field in self.keys.routing_fields())
         keys = ", ".join(field.name for field in self.keys.fields)
         names = ", ".join(fold.name for fold in folds)
@@ -204,4 +212,9 @@ class Grouping:
         identity = self.keys.identity()
         if watch is not None and self.control is not None:
             return watch.placed(rows, identity, self.control)
-        return place(rows, identity, self.scheme, self.plan, self.workers)
+        if self.salt is None:
+            return place(rows, identity, self.scheme, self.plan, self.workers)
+        salt = f"v{len(values)}"
+        rows = self.keys.select(self.df, [*values, self.salt.hashed])
+        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(salt))
+        return placed.drop(salt)

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, MapType, StringType, StructField, VariantType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    VariantType,
+)
 
 from skewless.errors import SkewlessError, unknown
+from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import Arrays, check_workers
 from skewless.spark.version import check_version
@@ -28,7 +38,20 @@ def check_server(df: DataFrame) -> None:
     check_version(df.sparkSession.version, "The Spark server")
 
 
-def field_of(df: DataFrame, column: str | Column) -> StructField:
+@dataclass(frozen=True)
+class Salt:
+    """Columns that tell rows of one key apart; made by `salt_columns`."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+
+    @property
+    def hashed(self) -> Column:
+        """The hash that picks one of a split key's workers, with a literal that no choice has."""
+        return F.xxhash64(F.lit(SALT), *self.columns)
+
+
+def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructField:
     """The name and type of a column or expression, by analysis alone; an unknown one is refused."""
     try:
         return df.select(column).schema.fields[0]
@@ -37,33 +60,65 @@ def field_of(df: DataFrame, column: str | Column) -> StructField:
             raise unknown("column", column, df.columns) from None
         reason = str(error).splitlines()[0]
         raise SkewlessError(
-            f"The key {column} cannot be computed from the columns {', '.join(df.columns)}: "
+            f"The {what} {column} cannot be computed from the columns {', '.join(df.columns)}: "
             f"{reason}"
         ) from None
 
 
 def key_columns(df: DataFrame, key: Key) -> tuple[list[Column], list[StructField]]:
     """The key's columns with their names and types."""
-    parts: list[Any] = list(key) if isinstance(key, list | tuple) else [key]
+    columns, fields = _columns_of(df, key, "key")
+    for field in fields:
+        if isinstance(field.dataType, MapType | VariantType):
+            raise SkewlessError(
+                f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a key: "
+                "Spark groups by no such value; take fields out of it first."
+            )
+    return columns, fields
+
+
+def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) -> Salt:
+    """The columns of the salt that was named, or else all beside the key that can be hashed."""
+    if salt is not None:
+        columns, fields = _columns_of(df, salt, "salt")
+        for field in fields:
+            if not _hashable(field.dataType):
+                raise SkewlessError(
+                    f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a "
+                    "salt: Spark hashes no such value; take fields out of it first."
+                )
+        return Salt(tuple(columns), tuple(field.name for field in fields))
+    keys = {field.name.lower() for field in key}
+    names = [f.name for f in df.schema.fields if _hashable(f.dataType)]
+    others = tuple(name for name in names if name.lower() not in keys)
+    if not others:
+        raise SkewlessError(
+            "This plan splits hot keys by a hash of what tells their rows apart, and beside the "
+            "key no column does: name a column or an expression with salt=, or use the online "
+            "scheme 'graded'."
+        )
+    return Salt(tuple(F.col(f"`{name.replace('`', '``')}`") for name in others), others)
+
+
+def _columns_of(df: DataFrame, given: Key, what: str) -> tuple[list[Column], list[StructField]]:
+    parts: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
     if not parts:
-        raise SkewlessError("A key needs at least one column: give a name, a Column or a list.")
+        raise SkewlessError(f"A {what} needs at least one column: give a name, a Column or a list.")
     for part in parts:
         if not isinstance(part, str | Column):
             raise SkewlessError(
-                f"A key is a column's name, a Column or a list of them, not {part!r}."
+                f"A {what} is a column's name, a Column or a list of them, not {part!r}."
             )
-    fields = [field_of(df, part) for part in parts]
-    for field in fields:
-        _check_key_type(field.name, field.dataType)
+    fields = [field_of(df, part, what) for part in parts]
     return [F.col(p) if isinstance(p, str) else p for p in parts], fields
 
 
-def _check_key_type(name: str, kind: DataType) -> None:
-    if isinstance(kind, MapType | VariantType):
-        raise SkewlessError(
-            f"Column '{name}' of type {kind.simpleString()} cannot be a key: Spark groups by no "
-            "such value; take fields out of it first."
-        )
+def _hashable(kind: DataType) -> bool:
+    if isinstance(kind, StructType):
+        return all(_hashable(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _hashable(kind.elementType)
+    return not isinstance(kind, MapType | VariantType)
 
 
 def check_group_key(name: str, kind: DataType) -> None:

@@ -45,8 +45,8 @@ def learn(
     """A plan of the scheme that knows the hot keys of this DataFrame; runs one job.
 
     Hand it to `route`, `repartition` or `group` as plan=, with the same scheme and workers. For
-    distribution-aware it becomes a Column expression; d-choices, w-choices and dynamic start from
-    it with the head already known.
+    distribution-aware and graded-planned it becomes a Column expression; d-choices, w-choices and
+    dynamic start from it with the head already known.
 
     sample: share of the rows to learn from, drawn at random; 1 reads every row
     """

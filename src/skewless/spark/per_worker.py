@@ -3,27 +3,34 @@
 Spark places the state of a stateful processor by the hash of its grouping key, and offers no other
 way: partition = murmur3(key, 42) mod P. So each worker gets a surrogate key, an int chosen so that
 its hash lands on the worker's own partition.
+
+Spark runs a state partition on the executor that holds its state, as long as there is room. So
+here, other than in `group`, a worker stays on one machine, and a scheme can learn how fast that is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
-
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StructType
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
+from skewless.spark.control import Control, learns_between_batches
 from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
 from skewless.spark.plans import stream_folder
+from skewless.spark.processor import (
+    REPORT,
+    SURROGATE,
+    WORKER,
+    ReportingProcessor,
+    WorkerProcessor,
+    reporting_schema,
+)
 from skewless.spark.route import worker_column
 from skewless.spark.stream import use_rocksdb
-
-if TYPE_CHECKING:
-    import pandas as pd  # type: ignore[import-untyped]
+from skewless.spark.watch import Watch
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _SPARK_SEED = 42
@@ -49,8 +56,10 @@ def per_worker(
     the processor's output must be merged by key if one result per key is wanted. The stream needs
     at least as many shuffle partitions as workers; the rows keep their columns.
 
-    checkpoint: the folder of the stream's checkpoint, if a restart with another scheme, number of
-        workers, seed or number of partitions shall be refused; it would find other state
+    checkpoint: the folder of the stream's checkpoint, which driver and executors must share as
+        files. A restart with another scheme, number of workers, seed or number of partitions is
+        refused, for it would find other state; and a scheme that learns goes on learning from
+        batch to batch, unless it gives a key one worker, where the key's state must stay
     """
     check_server(df)
     made = check_scheme(scheme)
@@ -67,16 +76,32 @@ def per_worker(
             f"{workers} workers need a state partition each, and {_PARTITIONS} is {partitions}: "
             f"set it to {workers} or more before the stream first starts."
         )
+    control = None
     if checkpoint is not None:
-        stream_folder(checkpoint, made, workers, seed).claim(partitions=partitions)
+        folder = stream_folder(checkpoint, made, workers, seed)
+        folder.claim(partitions=partitions)
+        if learns_between_batches(made) and not made.one_worker_per_key:
+            control = Control(folder)
+            control.begin(plan)
     use_rocksdb(df.sparkSession)
+    identity, mode = F.xxhash64(*keys), output_mode.capitalize()
     chosen = surrogates(workers, partitions)
-    worker = worker_column(F.xxhash64(*keys), made, plan)
-    placed = df.withColumn("surrogate", F.get(F.lit(chosen), worker))
-    mine = _WorkerProcessor(processor, {s: w for w, s in enumerate(chosen)})
-    return placed.groupBy("surrogate").transformWithStateInPandas(
-        mine, schema, output_mode.capitalize(), time_mode
-    )
+    numbers = {surrogate: worker for worker, surrogate in enumerate(chosen)}
+    if control is None:
+        placed = _placed(df, worker_column(identity, made, plan), chosen)
+        mine = WorkerProcessor(processor, numbers)
+        return placed.transformWithStateInPandas(mine, schema, mode, time_mode)
+    watch = Watch(made.spec, workers, control, None)
+    placed = _placed(watch.routed(df, identity, control, WORKER), F.col(WORKER), chosen)
+    with_reports = reporting_schema(schema)
+    reporting = ReportingProcessor(processor, numbers, with_reports.names)
+    rows = placed.transformWithStateInPandas(reporting, with_reports, mode, time_mode)
+    return watch.heard(rows, REPORT).where(F.col(REPORT).isNull()).drop(REPORT)
+
+
+def _placed(rows: DataFrame, worker: Column, chosen: list[int]) -> GroupedData:
+    """The rows of each worker as a group, on the worker's own state partition."""
+    return rows.withColumn(SURROGATE, F.get(F.lit(chosen), worker)).groupBy(SURROGATE)
 
 
 def surrogates(workers: int, partitions: int) -> list[int]:
@@ -105,30 +130,3 @@ def murmur3_int(value: int, seed: int = _SPARK_SEED) -> int:
 def _rotated(value: int, bits: int) -> int:
     value &= 0xFFFFFFFF
     return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
-
-
-class _WorkerProcessor(StatefulProcessor):
-    """The user's processor, told the worker's number in place of the surrogate."""
-
-    def __init__(self, processor: StatefulProcessor, workers: dict[int, int]) -> None:
-        self._processor, self._workers = processor, workers
-
-    def init(self, handle: Any) -> None:
-        self._processor.init(handle)
-
-    def handleInputRows(
-        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
-    ) -> Iterator[pd.DataFrame]:
-        frames = (frame.drop(columns="surrogate", errors="ignore") for frame in rows)
-        return self._each(self._processor.handleInputRows, key, frames, timerValues)
-
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[pd.DataFrame]:
-        return self._each(self._processor.handleExpiredTimer, key, timerValues, expiredTimerInfo)
-
-    def close(self) -> None:
-        self._processor.close()
-
-    def _each(self, call: Callable[..., Any], key: Any, *more: Any) -> Iterator[pd.DataFrame]:
-        return iter(call((self._workers[int(key[0])],), *more))

@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.folds import Fold
+from skewless.folds.delay import check_speeds
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.frames import words_of, write_keys
@@ -40,6 +41,7 @@ class Pipeline:
     source: a stream, or a folder of text files whose lines are split into words
     batches: micro-batches that a stream is cut into; 0 runs it as one batch job
     delay_ms: time each message takes at its worker
+    speeds: the speed of each worker, which divides the delay; 1 each if not given
     sink: folder of the Parquet result, or None to keep it in memory only
     checkpoint: folder that lets a stopped pipeline go on; else it starts afresh
     """
@@ -52,8 +54,11 @@ class Pipeline:
     sink: Path | None = None
     checkpoint: Path | None = None
     seed: int = 0
+    speeds: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        if self.speeds is not None:
+            self._check_speeds(self.speeds)
         if isinstance(self.source, Path):
             if not self.source.is_dir() or not any(self.source.iterdir()):
                 raise SkewlessError(
@@ -63,6 +68,18 @@ class Pipeline:
             raise SkewlessError(
                 "A checkpoint goes with a folder of text files as the source: a generated stream "
                 "is written anew for each run, so there is nothing to go on from."
+            )
+
+    def _check_speeds(self, speeds: Sequence[float]) -> None:
+        check_speeds(speeds)
+        if len(speeds) != self.workers:
+            raise SkewlessError(
+                f"There are {len(speeds)} speeds for {self.workers} workers: give as many."
+            )
+        if not self.delay_ms:
+            raise SkewlessError(
+                "Speeds divide the time that a message takes, and no message takes any: "
+                "give a delay above 0 ms with them."
             )
 
 
@@ -140,7 +157,7 @@ def _count(
 ) -> DataFrame:
     fold: Fold = folds.count()
     if pipeline.delay_ms:
-        fold = folds.sleeping(fold, pipeline.delay_ms)
+        fold = folds.sleeping(fold, pipeline.delay_ms, pipeline.speeds)
     plan: Arrays | None = None
     if pipeline.scheme.learns == "prefix" and not keys.isStreaming:
         plan = learn(keys, "key", pipeline.scheme, pipeline.workers, seed=pipeline.seed)

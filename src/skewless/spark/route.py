@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,21 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import StructField
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.columns import worker_of
-from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.inputs import (
+    Key,
+    Salt,
+    check_scheme,
+    check_server,
+    key_columns,
+    make_plan,
+    salt_columns,
+)
 from skewless.spark.tasks import Task
 
 
@@ -29,6 +38,7 @@ def route(
     seed: int = 0,
     column: str = "worker",
     plan: Arrays | None = None,
+    salt: Key | None = None,
 ) -> DataFrame:
     """The DataFrame with a column that names each row's worker, 0 … workers − 1.
 
@@ -38,13 +48,13 @@ def route(
     scheme: a scheme or its spec string, such as "partial:choices=5"
     column: the name of the new column
     plan: a plan of the scheme, learned before; else its first plan
+    salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
+        column's name, a Column or a list of them; else all columns beside the key
     """
     check_server(df)
-    made = check_scheme(scheme)
-    used = make_plan(made, workers, seed, plan)
-    keys, _ = key_columns(df, key)
+    worker = _worker(df, key, scheme, workers, seed, plan, salt)
     _check_free(df, column)
-    return df.withColumn(column, worker_column(F.xxhash64(*keys), made, used))
+    return df.withColumn(column, worker)
 
 
 def repartition(
@@ -56,37 +66,74 @@ def repartition(
     seed: int = 0,
     column: str | None = None,
     plan: Arrays | None = None,
+    salt: Key | None = None,
 ) -> DataFrame:
     """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
 
     column: keep the worker numbers under this name; else they are dropped
+    plan, salt: as for `route`
     """
     if column is not None:
-        routed = route(df, key, scheme, workers, seed=seed, column=column, plan=plan)
+        routed = route(df, key, scheme, workers, seed=seed, column=column, plan=plan, salt=salt)
         return routed.repartitionById(workers, F.col(column))
     check_server(df)
+    # The expression stands in the shuffle itself: a column of worker numbers would travel too.
+    return df.repartitionById(workers, _worker(df, key, scheme, workers, seed, plan, salt))
+
+
+def place(
+    df: DataFrame,
+    identity: Column,
+    scheme: Scheme,
+    plan: Arrays,
+    workers: int,
+    salted: Column | None = None,
+) -> DataFrame:
+    """The rows on the partitions of their workers; see `worker_column`."""
+    return df.repartitionById(workers, worker_column(identity, scheme, plan, salted))
+
+
+def _worker(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str,
+    workers: int,
+    seed: int,
+    plan: Arrays | None,
+    salt: Key | None,
+) -> Column:
     made = check_scheme(scheme)
     used = make_plan(made, workers, seed, plan)
-    keys, _ = key_columns(df, key)
-    return place(df, F.xxhash64(*keys), made, used, workers)
+    keys, fields = key_columns(df, key)
+    found = salt_of(df, fields, made, used, salt)
+    return worker_column(F.xxhash64(*keys), made, used, None if found is None else found.hashed)
 
 
-def place(df: DataFrame, identity: Column, scheme: Scheme, plan: Arrays, workers: int) -> DataFrame:
-    """The rows on the partitions of their workers.
+def salt_of(
+    df: DataFrame, key: Sequence[StructField], scheme: Scheme, plan: Arrays, salt: Key | None
+) -> Salt | None:
+    """The salt, if the plan becomes an expression that needs one; a wrong one is refused anyway."""
+    table = scheme.table(plan)
+    needed = table is not None and table.splits
+    if salt is None and not needed:
+        return None
+    found = salt_columns(df, key, salt)
+    return found if needed else None
 
-    The expression stands in the shuffle itself: a column of worker numbers would travel too.
-    """
-    return df.repartitionById(workers, worker_column(identity, scheme, plan))
 
-
-def worker_column(identity: Column, scheme: Scheme, plan: Arrays) -> Column:
+def worker_column(
+    identity: Column, scheme: Scheme, plan: Arrays, salted: Column | None = None
+) -> Column:
     """The worker of each row, from the identity of its key.
 
     Without a tally the plan becomes an expression; else the compiled kernel runs in Python workers.
+    So it does for a plan that splits keys where no salt tells their rows apart: it numbers them.
+
+    salted: the hash of the row's salt
     """
     table = scheme.table(plan)
-    if table is not None:
-        return worker_of(identity, table)
+    if table is not None and (salted is not None or not table.splits):
+        return worker_of(identity, table, salted)
     # Nondeterministic: Catalyst must not run it twice, the second time would route otherwise.
     udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
     kernel = udf(_routing(scheme, plan), "int").asNondeterministic()

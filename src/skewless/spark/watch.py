@@ -38,11 +38,15 @@ class Watch:
     def _sources_metric(self) -> str:
         return f"skewless-sources-{self.run}"
 
+    def routed(self, rows: DataFrame, identity: Column, control: Control, column: str) -> DataFrame:
+        """The rows with a column for their worker, by the plan of their micro-batch."""
+        routed = rows.withColumn(column, control.routed(identity))
+        seen = routed.observe(self._sources_metric, reports_of(f"{column}.report"))
+        return seen.withColumn(column, F.col(f"{column}.worker"))
+
     def placed(self, rows: DataFrame, identity: Column, control: Control) -> DataFrame:
         """The rows on the partitions of their workers, by the plan of their micro-batch."""
-        routed = rows.withColumn("routed", control.routed(identity))
-        seen = routed.observe(self._sources_metric, reports_of("routed.report"))
-        sent = seen.select(*rows.columns, F.col("routed.worker").alias("worker"))
+        sent = self.routed(rows, identity, control, "worker")
         return sent.repartitionById(self.workers, F.col("worker")).select(*rows.columns)
 
     def folded(self, placed: DataFrame, bound: BoundFolds) -> DataFrame:
@@ -51,16 +55,21 @@ class Watch:
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             watch = WorkerWatch()
-            return watch.outgoing(fold_batches(job, watch.incoming(batches)))
+            mine = job.on_worker(watch.task.partition)
+            return watch.outgoing(fold_batches(mine, watch.incoming(batches)))
 
         schema = StructType([*bound.partial_schema.fields]).add("report", StringType())
         folded = placed.mapInArrow(fold, schema)
         if placed.isStreaming:
-            after_each_batch(placed.sparkSession, self._workers_metric, self._batch_done)
-            seen = folded.observe(self._workers_metric, reports_of("report"))
+            seen = self.heard(folded, "report")
         else:
             seen = folded.observe(self._partials, reports_of("report"))
         return seen.drop("report")
+
+    def heard(self, reporting: DataFrame, column: str) -> DataFrame:
+        """The rows of a stream; the workers' reports in this column are passed on by batch."""
+        after_each_batch(reporting.sparkSession, self._workers_metric, self._batch_done)
+        return reporting.observe(self._workers_metric, reports_of(column))
 
     def results(self, merged: DataFrame) -> DataFrame:
         """The result of a batch job, its keys counted for the observer."""

@@ -1,0 +1,335 @@
+"""Stateless work whose cost depends on the content: give us a function, we even out its time.
+
+    result = balanced_map(pages, parse, "site", 8, "url string, words long")
+
+is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost. On
+a batch, a share of the rows goes first, round robin, and is timed; the rest is planned with what
+that taught. On a stream each micro-batch teaches the next.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
+
+from skewless.errors import SkewlessError
+from skewless.schemes import Feedback, Scheme
+from skewless.schemes.api import Arrays
+from skewless.schemes.proactive import ProactiveShuffleGrouping
+from skewless.schemes.proactive_scheduler import ProactivePlan, estimates
+from skewless.spark.control import Control, read_source_report, reports_of, source_reports
+from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.observe import Observer
+from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
+from skewless.spark.progress import after_each_batch, reports
+from skewless.spark.route import worker_column
+from skewless.spark.tasks import Task, WorkerReport
+from skewless.spark.timing import REPORT, MapFunction, MapJob, spark_kind
+
+SHARE = 0.1
+_IDENTITY, _KEY = "identity", "key"
+_FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
+
+
+def balanced_map(
+    df: DataFrame,
+    function: MapFunction,
+    cost_key: Key,
+    workers: int,
+    schema: StructType | str,
+    *,
+    scheme: Scheme | str = "proactive",
+    seed: int = 0,
+    share: float = SHARE,
+    checkpoint: str | None = None,
+    observer: Observer | None = None,
+) -> DataFrame:
+    """The rows of `df.mapInArrow(function, schema)`, in any order, with the time spread evenly.
+
+    The function must treat rows independently of each other. It gets them in slices that may be as
+    short as one row, and may load what it needs before it asks for the first. An exception of its
+    own comes through, with a note of the key whose rows it had in hand: the key of the row where
+    rows take a millisecond or more, else those of the slice.
+
+    On a batch the first wave runs now, when this is called, and its results are kept (see
+    `release`). Which wave a row is in depends on nothing but the row, by a hash of all columns that
+    have one (maps and variants have none): equal rows are in one wave, so of a table with no column
+    but the key a key is learned as a whole or not at all. The DataFrame is read twice, and must
+    give the same rows both times.
+
+    function, schema: as for Spark's `mapInArrow`
+    cost_key: what the cost of a row depends on: a column's name, a Column, or a list of them
+    scheme: `proactive` learns costs; any other is followed without learning, for comparison
+    share: the share of a batch's rows that goes first, in (0, 1)
+    checkpoint: on a stream, the folder of its checkpoint, where the costs are kept from batch to
+        batch; driver and executors must share it as files. `proactive` needs it there
+    observer: on a stream, is told how even each micro-batch was
+    """
+    check_server(df)
+    made = _check_scheme(scheme)
+    plan = make_plan(made, workers, seed, None)
+    _check(df, function, share, made, checkpoint, observer)
+    mapping = _Mapping(
+        _prepared(df, cost_key),
+        tuple(df.columns),
+        function,
+        df.sparkSession.createDataFrame([], schema).schema,
+        made,
+        plan,
+        workers,
+    )
+    if df.isStreaming:
+        folder = None
+        if checkpoint is not None and isinstance(made, ProactiveShuffleGrouping):
+            folder = stream_folder(checkpoint, made, workers, seed)
+            folder.claim()
+            CostControl(folder).begin(plan)
+        return mapping.stream(folder, observer)
+    if isinstance(made, ProactiveShuffleGrouping):
+        return mapping.waves(share)
+    return mapping.mapped(mapping.placed(worker_column(F.col(_IDENTITY), made, plan)))
+
+
+def release(result: DataFrame) -> None:
+    """Let go of the first wave's results, which `balanced_map` persisted for this result of its.
+
+    The result stays valid: Spark would compute the first wave again.
+    """
+    first = _FIRST_WAVES.pop(result, None)
+    if first is not None:
+        first.unpersist()
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    """A function and the rows it shall have: c0, c1, …, the key's identity and the key."""
+
+    rows: DataFrame
+    columns: tuple[str, ...]
+    function: MapFunction
+    schema: StructType
+    scheme: Scheme
+    plan: Any
+    workers: int
+
+    def placed(self, worker: Column) -> DataFrame:
+        """The rows on the partitions of their workers."""
+        return self.rows.repartitionById(self.workers, worker)
+
+    def mapped(self, placed: DataFrame) -> DataFrame:
+        """The function's results, and nothing learned from it."""
+        job = self._job(plan=None, reports=False)
+        return placed.mapInArrow(_running(job), self.schema)
+
+    def timed(self, placed: DataFrame) -> DataFrame:
+        """The function's results, and on a task's last row its report."""
+        learning = isinstance(self.scheme, ProactiveShuffleGrouping)
+        job = self._job(self.plan if learning else None, reports=True)
+        schema = StructType([*self.schema.fields]).add(REPORT, StringType())
+        return placed.mapInArrow(_running(job), schema)
+
+    def _job(self, plan: ProactivePlan | None, reports: bool) -> MapJob:
+        kinds = tuple(spark_kind(field.dataType) for field in self.schema.fields)
+        return MapJob(self.function, self.columns, kinds, plan, reports)
+
+    def waves(self, share: float) -> DataFrame:
+        """A batch: the first wave runs and teaches, the second is planned."""
+        rows = self.rows
+        first_wave = _in_first_wave(rows, share)
+        # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
+        # results comes out again the same, which routing in the order of arrival cannot promise.
+        first = self.timed(rows.filter(first_wave).repartition(self.workers)).persist()
+        try:
+            told = first.select(REPORT).filter(F.col(REPORT).isNotNull()).collect()
+        except Exception:
+            first.unpersist()
+            raise
+        plan = self._learned([row[0] for row in told])
+        worker = _worker_by_cost(F.col(_IDENTITY), self.scheme, plan)
+        second = rows.filter(~first_wave).repartitionById(self.workers, worker)
+        result = first.drop(REPORT).union(self.mapped(second))
+        _FIRST_WAVES[result] = first
+        return result
+
+    def _learned(self, told: list[str]) -> Any:
+        found = source_reports(told, empty_report(self.scheme, self.plan))
+        if not found:
+            return self.plan
+        merged = reduce(self.scheme.merge, found)
+        return self.scheme.replan(self.plan, merged, Feedback.none(self.workers))
+
+    def stream(self, folder: StreamFolder | None, observer: Observer | None) -> DataFrame:
+        """A stream: every micro-batch follows the plan that the ones before it taught."""
+        identity = F.col(_IDENTITY)
+        if folder is not None:
+            placed = self.placed(_worker_by_cost(identity, self.scheme, folder))
+        else:
+            placed = self.placed(worker_column(identity, self.scheme, self.plan))
+        if folder is None and observer is None:
+            return self.mapped(placed)
+        metric = f"skewless-map-{uuid.uuid4().hex[:12]}"
+        template = empty_report(self.scheme, self.plan) if folder is not None else ()
+
+        def batch_done(progress: Any) -> None:
+            told = reports(progress, metric)
+            seen = _worker_reports(told, template)
+            if folder is not None:
+                CostControl(folder).learn(int(progress.batchId), told, seen)
+            if observer is not None:
+                observer.saw_batch(self.scheme.spec, self.workers, progress, seen)
+
+        after_each_batch(self.rows.sparkSession, metric, batch_done)
+        seen = self.timed(placed).observe(metric, reports_of(f"`{REPORT}`"))
+        return seen.drop(REPORT)
+
+
+class CostControl(Control):
+    """Plans again when enough was seen: a replan halves what earlier messages count.
+
+    Enough is as much as the plan knows, so that a few messages do not outweigh many, or a window
+    of messages per worker, the paper's N, so that costs that change are noticed in the end.
+    """
+
+    def due(self, learned: Learned) -> int:
+        """How many messages a replan awaits."""
+        plan: Any = learned.plan
+        known = int(plan.known[0, :, 0].sum())
+        return min(known, int(plan.window[0]) * self.folder.workers)
+
+
+class CostRouter:
+    """One source that knows what rows will cost, and sees a whole Arrow batch of them at once.
+
+    So it deals the dearest out first and fills up with the cheap: greedy in the order of arrival
+    comes within 2 − 1/k of the best possible, greedy by falling cost within 4/3 − 1/(3k) (Graham).
+    A plan that knows no costs is followed in the order of arrival, round robin.
+    """
+
+    def __init__(self, scheme: Scheme, plan: ProactivePlan, source: int) -> None:
+        self._scheme, self._plan = scheme, plan
+        self._tally = scheme.tally(plan, source)
+
+    def route(self, identities: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The worker of each row of a batch."""
+        keys = identities.view(np.uint64)
+        order = np.argsort(-estimates(self._plan, self._tally, keys), kind="stable")
+        chosen = np.empty(keys.size, np.int32)
+        ones, zeros = (np.broadcast_to(np.array([x]), keys.size) for x in (1.0, 0.0))
+        self._scheme.route(self._plan, self._tally, keys[order], ones, zeros, chosen)
+        workers = np.empty_like(chosen)
+        workers[order] = chosen
+        return workers
+
+
+def _worker_by_cost(identity: Column, scheme: Scheme, source: Any) -> Column:
+    """The worker of each row under a plan, or under a stream's plan of the batch."""
+
+    def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        task = Task.current()
+        settled = isinstance(source, StreamFolder)
+        plan = source.settle(task.batch or 0).plan if settled else source
+        router = CostRouter(scheme, plan, task.partition)
+        for batch in batches:
+            yield pa.array(router.route(batch.to_numpy()))
+
+    # Nondeterministic: Catalyst must not run it twice, the second time would route otherwise.
+    udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
+    worker: Column = udf(workers_of, "int").asNondeterministic()(identity)
+    return worker
+
+
+def _running(job: MapJob) -> MapFunction:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return job.run(batches)
+
+    return run
+
+
+def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
+    """One report per worker, of its last attempt."""
+    last: dict[int, WorkerReport] = {}
+    for text in told:
+        report = WorkerReport(*read_source_report(text, template)[0]["worker"])
+        if report.worker not in last or last[report.worker].attempt < report.attempt:
+            last[report.worker] = report
+    return [last[worker] for worker in sorted(last)]
+
+
+def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:
+    """The columns under names of our own, so that any names will do, and the key beside them."""
+    keys, _ = key_columns(df, cost_key)
+    identity = F.xxhash64(*keys)
+    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(keys)))
+    names = [f"c{i}" for i in range(len(df.columns))]
+    return df.select("*", identity, key).toDF(*names, _IDENTITY, _KEY)
+
+
+def _in_first_wave(rows: DataFrame, share: float) -> Column:
+    """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
+    fields = rows.schema.fields[:-2]
+    hashed = [F.col(field.name) for field in fields if _has_hash(field.dataType)]
+    drawn = F.shiftrightunsigned(F.xxhash64(F.lit("skewless: first wave"), *hashed), 33)
+    return drawn < F.lit(int(share * 2**31))
+
+
+def _has_hash(kind: DataType) -> bool:
+    if isinstance(kind, ArrayType):
+        return _has_hash(kind.elementType)
+    if isinstance(kind, StructType):
+        return all(_has_hash(field.dataType) for field in kind.fields)
+    return not isinstance(kind, MapType | VariantType)
+
+
+def _check_scheme(scheme: Scheme | str) -> Scheme:
+    made = check_scheme(scheme)
+    if made.learns == "prefix":
+        raise SkewlessError(
+            f"Scheme '{made.spec}' learns which keys are frequent before it routes, and "
+            "balanced_map learns costs: use 'proactive', or 'shuffle' to compare with."
+        )
+    return made
+
+
+def _check(
+    df: DataFrame,
+    function: MapFunction,
+    share: float,
+    scheme: Scheme,
+    checkpoint: str | None,
+    observer: Observer | None,
+) -> None:
+    if not callable(function):
+        raise SkewlessError(
+            f"balanced_map takes a function from batches to batches, as Spark's mapInArrow does, "
+            f"not {function!r}."
+        )
+    if not 0 < share < 1:
+        raise SkewlessError(
+            f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."
+        )
+    if df.isStreaming:
+        if checkpoint is None and isinstance(scheme, ProactiveShuffleGrouping):
+            raise SkewlessError(
+                "On a stream each micro-batch learns from those before it: give the folder of the "
+                "stream's checkpoint as checkpoint=, or use the scheme 'shuffle', which learns "
+                "nothing."
+            )
+        return
+    for name, given in (("checkpoint", checkpoint), ("observer", observer)):
+        if given is not None:
+            raise SkewlessError(
+                f"Of a batch there is nothing to keep or to tell between micro-batches, and this "
+                f"DataFrame is no stream: leave {name}= out."
+            )

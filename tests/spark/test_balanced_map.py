@@ -1,0 +1,384 @@
+"""balanced_map: the rows of a plain mapInArrow, what each key cost, errors with their key."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.errors import PythonException
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from skewless.errors import SkewlessError
+from skewless.hashing import identities
+from skewless.schemes import Feedback, scheme_of
+from skewless.schemes.proactive import ProactiveReport
+from skewless.sketch.count_min import CountMin, add_all
+from skewless.spark import Observer, balanced_map, release, timing
+from skewless.spark.balanced import CostRouter
+from skewless.spark.control import read_source_report
+from skewless.spark.plans import empty_report, stream_folder
+from skewless.spark.timing import REPORT, MapJob, MapWatch
+from tests.spark.streams import Files, eventually, run_to_end
+
+PROACTIVE = scheme_of("proactive")
+SITES = "site string, n long"
+
+
+@pytest.fixture(scope="module")
+def pages(spark):
+    site = F.concat(F.lit("s"), F.col("id") % 7)
+    rows = spark.range(0, 900, 1, 2).select(site.alias("site"), F.col("id").alias("n"))
+    return rows.cache()
+
+
+def twice_the_even(batches):
+    """Drops odd numbers, gives the even ones twice."""
+    for batch in batches:
+        kept = batch.filter(pc.equal(pc.bit_wise_and(batch["n"], 1), 0))
+        yield kept
+        yield kept
+
+
+def as_it_is(batches):
+    yield from batches
+
+
+def rows_of(frame):
+    return Counter(map(str, frame.collect()))
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("scheme", ["proactive", "shuffle", "partial"])
+def test_the_rows_are_those_of_map_in_arrow(pages, scheme):
+    plain = pages.mapInArrow(twice_the_even, SITES)
+    result = balanced_map(pages, twice_the_even, "site", 3, SITES, scheme=scheme, share=0.3)
+    assert result.schema == plain.schema
+    assert rows_of(result) == rows_of(plain)
+    release(result)
+    assert result.count() == 900
+
+
+def test_any_columns_and_keys_will_do(spark):
+    rows = spark.range(0, 60, 1, 2).select(
+        F.when(F.col("id") % 3 > 0, F.col("id") % 5).alias("a b"),
+        F.col("id").cast("double").alias("a-b"),
+        F.create_map(F.lit("x"), F.col("id")).alias("tags!"),
+        F.array(F.struct(F.lit(1.5).alias("v"), F.lit(None).cast("string").alias("w"))).alias("l"),
+        F.col("id").alias("identity"),
+        F.lit("r").alias("key"),
+    )
+
+    outer = [f"o{i}" for i in range(7)]
+
+    def look(batches):
+        for batch in batches:
+            said = pa.array([str(batch.schema)] * batch.num_rows)
+            yield pa.RecordBatch.from_arrays([*batch.columns, said], names=outer)
+
+    fields = [StructField(o, f.dataType) for o, f in zip(outer, rows.schema.fields, strict=False)]
+    schema = StructType(fields).add("o6", "string")
+    keys = [F.col("identity") % 4, "key"]
+    seen = rows_of(balanced_map(rows, look, keys, 2, schema, share=0.5))
+    assert seen == rows_of(rows.mapInArrow(look, schema))
+    assert len(seen) == 60
+
+
+@pytest.mark.parametrize("share", [1e-9, 0.999999])
+def test_a_wave_may_be_empty(pages, share):
+    result = balanced_map(pages, as_it_is, "site", 3, SITES, share=share)
+    assert rows_of(result) == rows_of(pages)
+    assert balanced_map(pages.limit(0), as_it_is, "site", 3, SITES).collect() == []
+
+
+def placed_and_slow(batches):
+    """One site takes 8 ms a row, the others next to nothing; says on which partition it ran."""
+    from pyspark import TaskContext
+
+    at = TaskContext.get().partitionId()
+    for batch in batches:
+        time.sleep(0.008 * pc.sum(pc.equal(batch["site"], "s0")).as_py())
+        yield batch.append_column("at", pa.array([at] * batch.num_rows, pa.int32()))
+
+
+def test_the_second_wave_evens_out_what_the_first_taught(spark):
+    # Every third row is dear, so that round robin over 3 workers gives all of them to one.
+    site = F.concat(F.lit("s"), F.col("id") % 3 * (1 + F.col("id") % 5))
+    rows = spark.range(0, 360, 1, 1).select(site.alias("site"), F.col("id").alias("n"))
+    result = balanced_map(rows, placed_and_slow, "site", 3, SITES + ", at int", share=0.3)
+    first, dear = [0, 0, 0], [0, 0, 0]
+    for row in result.filter("site = 's0'").collect():
+        (first if row["at"] < 3 else dear)[row["at"] % 3] += 1
+    assert sum(first) + sum(dear) == 120
+    assert max(dear) - min(dear) <= 2
+    release(result)
+
+
+def raises_at(sites, each_s=0.0):
+    def work(batches):
+        for batch in batches:
+            time.sleep(each_s * batch.num_rows)
+            if set(batch["site"].to_pylist()) & set(sites):
+                raise ValueError("no such page")
+            yield batch
+
+    return work
+
+
+@pytest.mark.connect
+def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
+    slow = raises_at(["s3"], each_s=0.002)
+    with pytest.raises(PythonException) as caught:
+        balanced_map(pages, slow, "site", 2, SITES, share=0.2)
+    said = str(caught.value)
+    assert "ValueError: no such page" in said
+    assert 'raise ValueError("no such page")' in said
+    assert "was at work on rows with the key 's3'." in said
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda batches: None, "returned None: let it yield pyarrow.RecordBatch"),
+        (lambda batches: list(batches), "returned a list: let it yield"),
+        (lambda batches: (b.to_pylist() for b in batches), "yielded a list: let it yield"),
+        (
+            lambda batches: (b.select(["n"]) for b in batches),
+            r"types (bigint), but schema= declares (string, bigint)",
+        ),
+        (
+            lambda batches: (b.select(["n", "site"]) for b in batches),
+            r"types (bigint, string), but schema= declares (string, bigint)",
+        ),
+    ],
+)
+def test_what_is_no_result_is_one_sentence(pages, function, says):
+    watch = MapWatch(MapJob(function, ("site", "n"), ("string", "bigint"), None, False))
+    with pytest.raises(SkewlessError) as caught:
+        list(watch.results(watch.slices(iter(prepared(["a", "b"])))))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"function": None}, "takes a function from batches to batches"),
+        ({"share": 0.0}, "between 0 and 1, both excluded, not 0.0"),
+        ({"share": 1.0}, "between 0 and 1, both excluded, not 1.0"),
+        ({"workers": 0}, "number of workers must be at least 1, not 0"),
+        ({"cost_key": "page"}, "There is no column 'page'"),
+        ({"scheme": "distribution-aware"}, "balanced_map learns costs: use 'proactive'"),
+        ({"scheme": "off-greedy"}, "for simulation only"),
+        ({"checkpoint": "somewhere"}, "no stream: leave checkpoint= out"),
+        ({"observer": Observer()}, "no stream: leave observer= out"),
+    ],
+)
+def test_a_mistake_is_one_sentence_before_any_job(pages, options, says):
+    chosen = {"function": as_it_is, "cost_key": "site", "workers": 2, "schema": SITES, **options}
+    with pytest.raises(SkewlessError, match=says):
+        balanced_map(pages, **chosen)
+
+
+def test_a_stream_learns_costs_from_batch_to_batch_and_over_a_restart(spark, tmp_path):
+    files, checkpoint = Files(spark, tmp_path / "in", SITES), tmp_path / "checkpoint"
+    folder = stream_folder(str(checkpoint), PROACTIVE, 3, 0)
+    observer, known = Observer(), []
+    for batch in range(3):
+        files.put([(f"s{i % 3}", 100 * batch + i) for i in range(60)])
+        result = balanced_map(
+            files.stream(), placed_and_slow, "site", 3, SITES + ", at int",
+            checkpoint=str(checkpoint), observer=observer,
+        )  # fmt: skip
+        written = result.writeStream.option("checkpointLocation", str(checkpoint))
+        written.trigger(availableNow=True).start(str(tmp_path / "out")).awaitTermination()
+        seen = spark.read.parquet(str(tmp_path / "out")).filter(F.col("n") >= 100 * batch).collect()
+        eventually(lambda number=batch + 1: number in folder._numbers())
+        known.append(folder.used(batch + 1).plan.known[..., 0].sum() / PROACTIVE.rows)
+        assert sorted(row.n for row in seen) == [100 * batch + i for i in range(60)]
+        dear = Counter(row["at"] for row in seen if row.site == "s0")
+        # Round robin gives all dear rows of the first batch to one worker.
+        assert (max(dear.values()) == 20) == (batch == 0)
+    assert max(dear.values()) <= 8
+    assert known == [60, 30 + 60, 90], "60 messages more are too few to halve what 90 taught"
+    records = eventually(lambda: len(observer.records()) == 3 and observer.records())
+    assert [record.messages for record in records] == [60] * 3
+    assert [record.replication for record in records] == [None] * 3
+
+
+def test_a_stream_needs_a_checkpoint_only_to_learn(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", SITES)
+    files.put([("s", i) for i in range(10)])
+    with pytest.raises(SkewlessError, match="give the folder of the stream's checkpoint"):
+        balanced_map(files.stream(), as_it_is, "site", 2, SITES)
+    shuffled = balanced_map(files.stream(), as_it_is, "site", 2, SITES, scheme="shuffle")
+    _, seen = run_to_end(shuffled, tmp_path / "checkpoint", "append")
+    assert sorted(row.n for row in seen) == list(range(10))
+
+
+class Clock:
+    """Time passes only when somebody says so."""
+
+    def __init__(self, monkeypatch):
+        self.now_s = 100.0
+        monkeypatch.setattr(timing.time, "perf_counter", lambda: self.now_s)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+def prepared(sites):
+    """One batch as a task gets it: columns, identity, key."""
+    names, numbers = pa.array(sites, pa.string()), pa.array(range(len(sites)), pa.int64())
+    hashed = pa.array(identities(names).view(np.int64))
+    keys = pa.StructArray.from_arrays([names], names=["k0"])
+    columns = ["c0", "c1", "identity", "key"]
+    return [pa.RecordBatch.from_arrays([names, numbers, hashed, keys], names=columns)]
+
+
+def watched(function, batches, plan):
+    """The batches that came out, and the matrices on the last row."""
+    job = MapJob(function, ("site", "n"), ("string", "bigint"), plan, reports=True)
+    out = list(job.run(iter(batches)))
+    texts = [t for b in out for t in b[REPORT].to_pylist() if t is not None]
+    assert len(texts) <= 1
+    facts, report = read_source_report(texts[0], empty_report(PROACTIVE, plan))
+    return out, facts, report
+
+
+def matrices(plan, costs):
+    """F and V of messages with known costs."""
+    sketches = []
+    for weights in (np.ones(len(costs)), np.array([cost for _, cost in costs])):
+        sketch = CountMin(np.zeros(plan.known.shape[:2]), plan.hashes, np.zeros(1))
+        add_all(sketch, identities(pa.array([site for site, _ in costs])), weights)
+        sketches.append(sketch.counts)
+    return ProactiveReport(np.stack(sketches, axis=-1))
+
+
+def test_each_key_is_charged_what_its_rows_took_and_nothing_else(clock):
+    plan = PROACTIVE.plan(2, 0)
+    costs = {"a": 0.004, "b": 0.001, "c": 0.030}
+    slices = []
+
+    def work(batches):
+        clock.sleep(60)  # loads a model
+        for batch in batches:
+            (site,) = set(batch["site"].to_pylist())
+            slices.append(batch.num_rows)
+            clock.sleep(costs[site] * batch.num_rows)
+            yield batch
+        clock.sleep(60)  # says goodbye
+
+    sites = list("abcabbcabab") * 3
+    _, facts, report = watched(work, prepared(sites), plan)
+    expected = matrices(plan, [(site, costs[site]) for site in sites])
+    np.testing.assert_allclose(report.cells, expected.cells)
+    assert set(slices) == {1}
+    assert facts["worker"][2:4] == [33, 33]
+    assert facts["worker"][5] == pytest.approx(sum(costs[site] for site in sites))
+
+
+def test_time_that_spark_takes_is_nobodys(clock, monkeypatch):
+    monkeypatch.setattr(timing, "_OUT_ROWS", 1)
+    job = MapJob(as_it_is, ("site", "n"), ("string", "bigint"), None, reports=True)
+    out = []
+    for batch in job.run(iter(prepared(["a"] * 5))):
+        out.append(batch)
+        clock.sleep(9)
+    facts, _ = read_source_report(out[-1][REPORT].to_pylist()[-1], ())
+    assert len(out) > 1
+    assert facts["worker"][5] == 0
+
+
+def test_a_quick_function_gets_whole_batches_in_which_all_rows_cost_the_same(clock):
+    plan = PROACTIVE.plan(2, 0)
+    slices = []
+
+    def work(batches):
+        for batch in batches:
+            slices.append(batch.num_rows)
+            clock.sleep(1e-5)  # whatever is in it
+            yield batch
+
+    batches = [prepared([f"s{i}" for i in range(4000)])[0] for _ in range(4)]
+    out, _, report = watched(work, batches, plan)
+    assert slices[-1] == 4000
+    assert all(b.num_rows >= 4000 for b in out)
+    counts, costs = report.cells[0].sum(axis=0)
+    assert counts == 16000
+    assert costs == pytest.approx(1e-5 * len(slices))
+    free = watched(as_it_is, batches, plan)[2].cells
+    assert (free[..., 1] > 0).sum() == (free[..., 0] > 0).sum()
+
+
+def test_a_slice_holds_one_key_where_it_can(clock):
+    slices = []
+
+    def work(batches):
+        for batch in batches:
+            slices.append(batch["site"].to_pylist())
+            clock.sleep(1e-4 * batch.num_rows)
+            yield batch
+
+    sites = ["a", "b"] * 200 + [f"rare {i}" for i in range(40)]
+    watched(work, prepared(sites), PROACTIVE.plan(2, 0))
+    hot = [s for s in slices if {"a", "b"} & set(s)]
+    assert max(map(len, slices)) == 10
+    assert sum(len(set(s)) > 1 for s in hot) <= 4
+    assert Counter(site for s in slices for site in s) == Counter(sites)
+
+
+def test_a_function_need_not_take_or_give_all_rows(clock):
+    def first_only(batches):
+        clock.sleep(1)
+        batch = next(batches)
+        clock.sleep(2)
+        next(batches)
+        yield batch
+
+    plan = PROACTIVE.plan(2, 0)
+    out, _, report = watched(first_only, prepared(["a"] * 9), plan)
+    assert sum(b.num_rows for b in out) == 1
+    np.testing.assert_allclose(report.cells, matrices(plan, [("a", 2.0)]).cells)
+    nothing = MapJob(lambda slices: (s for s in slices if not s), ("site", "n"), (), plan, True)
+    assert list(nothing.run(iter(prepared(["a"])))) == []
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 5))
+def test_the_dearest_rows_are_dealt_first_each_to_who_has_least(keys, workers):
+    """Against a slow twin with the costs themselves: six keys do not collide in 544 columns."""
+    costs = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
+    scheme = scheme_of("proactive:epsilon=0.005")
+    first = scheme.plan(workers, 0)
+    every = identities(pa.array(range(6), pa.int64()))
+    sketches = [CountMin(np.zeros(first.known.shape[:2]), first.hashes, np.zeros(1)) for _ in "FV"]
+    for sketch, weights in zip(sketches, (np.ones(6), np.array(costs)), strict=True):
+        add_all(sketch, every, weights)
+    report = ProactiveReport(np.stack([s.counts for s in sketches], axis=-1))
+    plan = scheme.replan(first, report, Feedback.none(workers))
+    chosen = CostRouter(scheme, plan, 0).route(every[keys].view(np.int64))
+
+    ends = [worker * sum(costs) / 6 / workers for worker in range(workers)]
+    expected = {}
+    for row in sorted(range(len(keys)), key=lambda row: -costs[keys[row]]):
+        expected[row] = ends.index(min(ends))
+        ends[expected[row]] += costs[keys[row]]
+    assert chosen.tolist() == [expected[row] for row in range(len(keys))]
+
+
+def test_without_known_costs_rows_go_round_in_the_order_of_arrival():
+    router = CostRouter(PROACTIVE, PROACTIVE.plan(3, 0), 1)
+    keys = identities(pa.array(["b", "a", "c", "a"])).view(np.int64)
+    assert router.route(keys).tolist() + router.route(keys).tolist() == [1, 2, 0, 1, 2, 0, 1, 2]
