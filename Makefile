@@ -4,7 +4,9 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types
+.PHONY: help setup demo test lint types faults rest
+# Tests that start Sparks of their own, kill processes or wait for them: apart, beside all others.
+APART := tests/faults tests/spark/test_connect.py
 
 help: ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -15,7 +17,13 @@ demo: $(READY) ## Show how evenly the schemes share a skewed stream
 	$(BIN)/skewless demo
 
 test: lint types ## Check style, types and imports, then run all tests
-	$(BIN)/pytest
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=line faults rest
+
+faults: $(READY) ## Run the tests that kill processes, and those on Spark Connect
+	$(BIN)/pytest $(APART)
+
+rest: $(READY) ## Run all other tests
+	$(BIN)/pytest $(APART:%=--ignore=%)
 
 lint: $(READY) ## Check style and the import contract
 	$(BIN)/ruff check .

@@ -95,6 +95,17 @@ def test_the_second_half_is_as_even_as_the_whole():
     assert second.max() / second.mean() < 1.01
 
 
+def test_a_missed_target_is_told_with_what_it_takes():
+    few, many = (
+        balance_all(f"zipf:z=0.5,keys=5000,messages={n}", [Case("graded", 50, 5)])[0]
+        for n in (20_000, 1_000_000)
+    )
+    assert few.percent_imbalance > 1
+    assert "above the target of 1.01: a source sends each worker 80 messages" in str(few.remark)
+    assert many.percent_imbalance < 1
+    assert many.remark is None
+
+
 def test_a_share_counts_from_the_third_message_on_and_fades():
     sketch = recent(half_life=100.0)
     hashed = np.uint64(0x1234567890ABCDEF)

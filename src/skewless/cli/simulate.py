@@ -55,8 +55,10 @@ def simulate(
     if as_json:
         print_json(figures)
         return
-    loads = figures.pop("loads")
+    loads, remark = figures.pop("loads"), figures.pop("remark", None)
     rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
     console.print(table("How even it was", rows))
     if workers <= 64:
         print_loads(console, result.scheme, loads)
+    if remark:
+        console.print(remark)

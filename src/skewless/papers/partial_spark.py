@@ -108,7 +108,7 @@ def _seeds(setting: Setting) -> Sequence[int]:
 
 
 def _by_delay(setting: Setting) -> list[dict[str, Any]]:
-    delays, batches = ((1.0,), 2) if setting.quick else ((0.1, 0.4, 1.0), 4)
+    delays, batches = ((1.0,), 2) if setting.quick else ((0.1, 0.4, 1.0), 3)
     return _runs([Case(delay, batches, 4) for delay in delays], _seeds(setting), setting)
 
 

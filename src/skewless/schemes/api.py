@@ -180,6 +180,10 @@ class Scheme(Described, ABC):
         """The plan as a route table, or None if routing needs a tally."""
         return None
 
+    def remark(self, loads: I64, sources: int) -> str | None:
+        """What a user should know of this result, such as a target that was missed; else None."""
+        return None
+
     def most_workers_per_key(self, workers: int) -> int:
         """The bound on a key's workers under one plan that this scheme promises."""
         return workers

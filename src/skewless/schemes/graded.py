@@ -230,3 +230,17 @@ class GradedChoices(Scheme):
         """Carry what is still uneven into the next batch, each source its share of it."""
         uneven = plan.start + report.loads / max(1, int(report.sources[0]))
         return plan._replace(start=uneven - uneven.min())
+
+    def remark(self, loads: I64, sources: int) -> str | None:
+        """Whether the target was missed, and what that takes."""
+        uneven = float(loads.max() / loads.mean()) - 1
+        if uneven <= self.target:
+            return None
+        needed = (2 + math.sqrt(4 + 4 * (1 - AIM) * self.target * EARLY)) / (
+            2 * (1 - AIM) * self.target
+        )
+        return (
+            f"max/mean is {1 + uneven:.4g}, above the target of {1 + self.target:g}: a source "
+            f"sends each worker {loads.mean() / sources:.0f} messages, and the target is sure only "
+            f"from about {needed:.0f} on."
+        )

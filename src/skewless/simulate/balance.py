@@ -48,11 +48,14 @@ class BalanceResult:
     messages_per_second: float
     checkpoint_messages: npt.NDArray[np.int64]
     checkpoint_excesses: F64  # max − mean, in messages
+    remark: str | None = None  # what the scheme has to say of it; in JSON only if there is any
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers only; the series through time stay out."""
         plain = asdict(self)
         del plain["checkpoint_messages"], plain["checkpoint_excesses"]
+        if self.remark is None:
+            del plain["remark"]
         return plain
 
 
@@ -230,6 +233,7 @@ class _Run:
             replication=measures.replication(counted.pairs, counted.keys),
             learned=self._learned,
             messages_per_second=(self._learned + messages) / self._routing_s,
+            remark=self.scheme.remark(loads, self.case.sources),
             checkpoint_messages=at,
             checkpoint_excesses=excesses,
         )
