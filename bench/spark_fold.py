@@ -4,7 +4,8 @@
 
 Every message takes the delay, slept once per group or Arrow batch, on 8 workers of a local Spark;
 adaptive execution is on. Compared: plain `groupBy(key).applyInPandas`, the same with ten salts and
-a second groupBy, and `group(…).fold(…)` with several schemes. All must count the same.
+a second groupBy, and `group(…).fold(…)` with several schemes. All must count the same. With
+`--delay-ms 0` a plain `groupBy(key).count()` joins in, which combines before the shuffle.
 """
 
 import argparse
@@ -48,6 +49,8 @@ def ways(keys, delay_ms):
             .agg(F.sum("count").alias("count"))
         ),
     )
+    if not delay_ms:
+        yield "groupBy(key).count()", lambda: keys.groupBy("key").count()
     fold = folds.sleeping(folds.count(), delay_ms)
     for scheme in SCHEMES:
         yield f"fold, {scheme}", lambda s=scheme: group(keys, "key", s, WORKERS).fold(fold)
@@ -81,7 +84,7 @@ def main():
         {
             "way": name,
             "seconds": round(taken, 2),
-            "of ideal": round(taken / ideal_s, 2),
+            "of ideal": round(taken / ideal_s, 2) if ideal_s else "",
             "of shuffle": round(taken / medians["fold, shuffle"], 2),
         }
         for name, taken in medians.items()

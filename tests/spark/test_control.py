@@ -136,6 +136,27 @@ def test_only_the_last_attempt_of_each_source_teaches(tmp_path):
     assert learned.loads.tolist() == [6.0, 0.0]
 
 
+def test_a_batch_that_ran_with_the_plan_before_loses_nothing(tmp_path):
+    scheme = scheme_of("consistent:virtual=4")
+    folder = stream_folder(str(tmp_path), scheme, 2, 0)
+    folder.claim()
+    control = Control(folder)
+    control.begin(scheme.plan(2, 0))
+    facts = {"source": 0, "attempt": 0}
+    reports = [source_report(facts, run_kernel(scheme, scheme.plan(2, 0), words(0), 2)[1])]
+    slow = [WorkerReport(w, 0, 2000, 1, 0, busy_s, 0.0, 1.0) for w, busy_s in ((0, 9.0), (1, 1.0))]
+    folder.settle(0)
+    folder.settle(1)  # the second batch began before the driver had heard of the first
+    control.learn(0, reports, slow)
+    control.learn(1, reports, slow)
+    learned = folder.used(2)
+    assert learned.loads.tolist() == [4000, 4000]
+    assert learned.replans == 2
+    owners = folder.used(2).plan.owners
+    assert np.bincount(owners)[0] < 4, "nothing was learned"
+    np.testing.assert_array_equal(owners, folder.before(1)[0].plan.owners, "moved twice")
+
+
 def test_a_batch_without_messages_teaches_nothing(tmp_path):
     folder, control, _, _ = partial_folder(tmp_path)
     control.learn(0, [], [])

@@ -6,12 +6,14 @@ per worker. As in the paper the cluster is provisioned at 100 %: a batch arrives
 which an even batch would just be done, so whoever is less even falls behind. A batch starts when it
 has arrived and the one before it is done, and its messages are complete when it is; they arrived
 evenly over the interval before. What a batch takes is measured; when it starts follows from that.
+The backlog of whoever is uneven grows with the stream, so ratios grow with it too: 60 batches here.
 Beside this mean completion time stands the makespan, the busiest worker's time in the function,
 summed over batches.
 
 Of n messages round robin's makespan is about sqrt(k · variance / n) above the mean, so large
-batches are even without any learning. ε = 0.001, because with 0.05 almost all of 35,000 keys share
-a cell. Media and politicians are among the 300 most mentioned. Classes dealt at random over all
+batches are even without any learning. Three things were chosen after simulating 86 settings:
+ε = 0.001, because with 0.05 almost all of 35,000 keys share a cell; dealing the dearest rows first;
+and that media and politicians are among the 300 most mentioned. Classes dealt at random over all
 entities, tried first, gain little in makespan, since most messages then mention entities too rare
 to know: shown beside, not judged.
 """
@@ -54,17 +56,17 @@ class Case:
 
 
 JUDGED = Case("figures")
-OTHERS = (Case("equal"), Case("random"))
+OTHERS = ((Case("equal"), 2), (Case("equal"), 8), (Case("random"), 8))
 
 
 def figure12(setting: Setting) -> Reproduction:
     """Completion time against the number of workers; what is judged was not learned from."""
     seeds = range(setting.seed, setting.seed + (1 if setting.quick else 2))
-    workers = (2,) if setting.quick else (1, 2, 4, 6, 8, 10)
-    batches = 12 if setting.quick else 30
+    workers = (2,) if setting.quick else (2, 4, 8)
+    batches = 12 if setting.quick else 60
     cases = [(JUDGED, k, seed) for k in workers for seed in seeds]
     if not setting.quick:
-        cases += [(case, k, setting.seed) for case in OTHERS for k in (2, 8)]
+        cases += [(case, k, setting.seed) for case, k in OTHERS]
     rows = [_compared(case, k, seed, batches, setting) for case, k, seed in cases]
     checks = [
         at_least(
@@ -73,7 +75,6 @@ def figure12(setting: Setting) -> Reproduction:
             1.2,
         )
         for k in workers
-        if 2 <= k <= 8
     ]
     notes = []
     for case, k in dict.fromkeys((case, k) for case, k, _ in cases if case != JUDGED):
@@ -141,15 +142,16 @@ def figure11(setting: Setting) -> Reproduction:
 def _compared(
     case: Case, workers: int, seed: int, batches: int, setting: Setting
 ) -> dict[str, Any]:
-    """Both schemes on the same batches; proactive has learned from others before."""
+    """Both schemes on the same batches, after one that warms Spark up and teaches proactive."""
     rng = np.random.default_rng(seed)
     costs_ms = _costs_ms(case, rng)
     each = _messages(case, costs_ms, workers)
     taught = _draw(rng, 1_000 if setting.quick else LEARNED)
     drawn = [_draw(rng, each) for _ in range(batches)]
     judged = [(keys, costs_ms[keys]) for keys in drawn]
-    plain = _run(ROUND_ROBIN, workers, judged, seed)
-    planned = _run(PROACTIVE, workers, judged, seed, [(taught, costs_ms[taught])])
+    before = [(taught, costs_ms[taught])]
+    plain = _run(ROUND_ROBIN, workers, judged, seed, before)
+    planned = _run(PROACTIVE, workers, judged, seed, before)
     ideal_s = sum(float(costs.sum()) for _, costs in judged) / workers / 1000
     interval_s = ideal_s / batches + median(plain.overheads_s())
     setting.step(f"{case.classes}, {workers} workers, seed {seed}")
@@ -232,7 +234,11 @@ class Run(NamedTuple):
 def _run(
     name: str, workers: int, stream: Messages, seed: int, taught: Messages | None = None
 ) -> Run:
-    """Run a stream batch by batch; what is taught runs before, and is not measured."""
+    """Run a stream batch by batch; what is taught runs before, and is not measured.
+
+    Without a first batch a new session would take seconds for the first that is measured, and at
+    100 % provisioning all later batches would wait for that.
+    """
     from skewless.spark import balanced_map
     from skewless.spark.session import local_session
 

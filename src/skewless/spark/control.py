@@ -2,8 +2,9 @@
 
 Each source's report of batch n rides on its last row (see `tasks`). When Spark says that the batch
 is done, the reports are merged, the scheme plans again, and the plan is kept for batch n + 1. Spark
-says so beside the stream, not in it: a batch that starts at once may run with the plan before. A
-driver that dies in between loses what one batch taught, and nothing else.
+says so beside the stream, not in it: a batch that starts at once may run with the plan before. What
+its sources report counts all the same; what its workers took says nothing of the newer plan, and is
+left out. A driver that dies in between loses what one batch taught, and nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Control:
     def learn(self, batch: int, sources: Iterable[str], workers: list[WorkerReport]) -> None:
         """Make the plan for the following batch from the reports of this one."""
         scheme, count = self.folder.scheme, self.folder.workers
-        before = self.folder.used(batch)
+        before, followed = self.folder.before(batch)
         reports = source_reports(sources, empty_report(scheme, before.plan))
         if not reports:
             return
@@ -60,9 +61,8 @@ class Control:
         messages = before.messages + int(served.sum())
         after = before._replace(pending=pending, messages=messages, loads=loads)
         if messages >= self.due(before):
-            feedback = Feedback(
-                served, per_worker(workers, "busy_s", count), np.zeros(count), loads
-            )
+            busy_s = per_worker(workers, "busy_s", count) if followed else np.zeros(count)
+            feedback = Feedback(served, busy_s, np.zeros(count), loads)
             plan = scheme.replan(before.plan, pending, feedback)
             empty = empty_report(scheme, plan)
             after = Learned(plan, empty, 0, before.replans + 1, loads)

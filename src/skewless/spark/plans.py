@@ -106,10 +106,17 @@ class StreamFolder:
         return self._read(int(settled.read_text()))
 
     def used(self, batch: int) -> Learned:
-        """What a finished batch ran with."""
+        """What a batch ran with, or would run with if it has not begun."""
+        return self._read(self._used(batch))
+
+    def before(self, batch: int) -> tuple[Learned, bool]:
+        """What all batches before this one taught, and whether this one already ran with it."""
+        newest = self._newest(batch)
+        return self._read(newest), newest == self._used(batch)
+
+    def _used(self, batch: int) -> int:
         settled = self.root / "batches" / str(batch)
-        number = int(settled.read_text()) if settled.exists() else self._newest(batch)
-        return self._read(number)
+        return int(settled.read_text()) if settled.exists() else self._newest(batch)
 
     def _newest(self, batch: int) -> int:
         numbers = [number for number in self._numbers() if number <= batch]

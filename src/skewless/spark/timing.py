@@ -12,6 +12,7 @@ same. Results are put together again into batches of a good size for Spark.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -34,6 +35,7 @@ _GROWTH = 2  # a slice has at most that many times the rows of the one before
 _FADING = 0.75  # what a slice counts for the time of a row, each time that another follows
 _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to one worker
 _OUT_ROWS, _OUT_BYTES = 4096, 4 << 20
+_WEIGHED = 16  # of so many results of the function one is asked for its bytes
 _NAMED_KEYS = 5
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 _SIMPLE = {*_NUMBERS, "boolean", "string", "binary", "date", "timestamp"}
@@ -67,7 +69,9 @@ class MapWatch:
         self._busy_s = self._away_s = 0.0
         self._slice_rows = 1
         self._recent_s = self._recent_rows = 0.0
-        self._given: pa.Array | None = None  # keys of the slice that the function works on
+        self._given: tuple[pa.Array, int, int] | None = None  # keys of a batch, slice in work
+        self._schema: pa.Schema | None = None  # of the results, as last seen
+        self._schemas = 0  # seen so far, one after the other
         self._sketches = None if job.plan is None else (_empty(job.plan), _empty(job.plan))
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,13 +89,13 @@ class MapWatch:
         keys = batch.column(batch.num_columns - 1)
         rows = batch.select(list(range(batch.num_columns - 2)))
         rows = rows.rename_columns(list(self._job.columns))
-        changes = np.flatnonzero(identities[1:] != identities[:-1]) + 1
+        changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
         done = 0
         try:
             while done < batch.num_rows:
                 end = _slice_end(done, self._slice_rows, changes, batch.num_rows)
-                self._given = keys.slice(done, end - done)
+                self._given = keys, done, end
                 start_s = self._now_s()
                 yield rows.slice(done, end - done)
                 costs_s[done:end] = self._took(self._now_s() - start_s, end - done)
@@ -123,13 +127,14 @@ class MapWatch:
 
     def results(self, slices: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the function yields, checked: Spark takes columns by place, unseen."""
-        checked: pa.Schema | None = None
         for batch in self._called(slices):
             if not isinstance(batch, pa.RecordBatch):
                 raise SkewlessError(_wrong_result("yielded", batch))
-            if batch.schema != checked:
-                check_columns(batch.schema, self._job.kinds)
-                checked = batch.schema
+            schema = batch.schema
+            if self._schema is None or not schema.equals(self._schema):
+                check_columns(schema, self._job.kinds)
+                self._schema = schema
+                self._schemas += 1
             yield batch
 
     def _called(self, slices: Iterator[pa.RecordBatch]) -> Iterator[Any]:
@@ -148,7 +153,8 @@ class MapWatch:
     def _place(self) -> str:
         if self._given is None:
             return "The function of balanced_map was not at work on any row."
-        keys = list(dict.fromkeys(map(_as_text, self._given.to_pylist())))
+        given, start, end = self._given
+        keys = list(dict.fromkeys(map(_as_text, given.slice(start, end - start).to_pylist())))
         if len(keys) == 1:
             return f"The function of balanced_map was at work on rows with the key {keys[0]}."
         named = ", ".join(keys[:_NAMED_KEYS])
@@ -160,15 +166,18 @@ class MapWatch:
     def outgoing(self, results: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The results in larger batches, with the report on the very last row."""
         held: list[pa.RecordBatch] = []
-        rows = size = 0
+        rows = size = schemas = 0
         for batch in results:
-            other = bool(held) and batch.schema != held[0].schema
+            other = bool(held) and schemas != self._schemas
             if other or rows >= _OUT_ROWS or size >= _OUT_BYTES:
                 yield from self._hand_on(held, last=False)
                 held, rows, size = [], 0, 0
+            # Asking for bytes costs more than all else here, so one stands for those after it.
+            if len(held) % _WEIGHED == 0:
+                size += (_WEIGHED if held else 1) * batch.nbytes
+            schemas = self._schemas
             held.append(batch)
             rows += batch.num_rows
-            size += batch.nbytes
         if held:
             yield from self._hand_on(held, last=True)
 
@@ -206,11 +215,11 @@ def _empty(plan: ProactivePlan) -> CountMin:
     return CountMin(np.zeros(plan.known.shape[:2]), plan.hashes, np.zeros(1))
 
 
-def _slice_end(start: int, rows: int, changes: npt.NDArray[np.int64], most: int) -> int:
+def _slice_end(start: int, rows: int, changes: list[int], most: int) -> int:
     """Where a slice ends: where the key changes, if that leaves it at least half as long."""
     end = min(start + rows, most)
-    before = int(np.searchsorted(changes, end, side="right")) - 1
-    change = int(changes[before]) if before >= 0 else 0
+    before = bisect_right(changes, end) - 1
+    change = changes[before] if before >= 0 else 0
     return change if change - start > rows // 2 else end
 
 
