@@ -17,7 +17,7 @@ demo: $(READY) ## Show how evenly the schemes share a skewed stream
 	$(BIN)/skewless demo
 
 test: lint types ## Check style, types and imports, then run all tests
-	$(MAKE) --no-print-directory --jobs=2 --output-sync=line faults rest
+	$(MAKE) --no-print-directory --jobs=2 faults rest
 
 faults: $(READY) ## Run the tests that kill processes, and those on Spark Connect
 	$(BIN)/pytest $(APART)
