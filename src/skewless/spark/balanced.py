@@ -22,7 +22,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType, VariantType
+from pyspark.sql.types import StringType, StructType
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
@@ -30,7 +30,14 @@ from skewless.schemes.api import Arrays
 from skewless.schemes.proactive import ProactiveShuffleGrouping
 from skewless.schemes.proactive_scheduler import ProactivePlan, estimates
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
-from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.inputs import (
+    Key,
+    check_scheme,
+    check_server,
+    hashable,
+    key_columns,
+    make_plan,
+)
 from skewless.spark.observe import Observer
 from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
 from skewless.spark.progress import after_each_batch, reports
@@ -279,17 +286,9 @@ def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:
 def _in_first_wave(rows: DataFrame, share: float) -> Column:
     """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
     fields = rows.schema.fields[:-2]
-    hashed = [F.col(field.name) for field in fields if _has_hash(field.dataType)]
+    hashed = [F.col(field.name) for field in fields if hashable(field.dataType)]
     drawn = F.shiftrightunsigned(F.xxhash64(F.lit("skewless: first wave"), *hashed), 33)
     return drawn < F.lit(int(share * 2**31))
-
-
-def _has_hash(kind: DataType) -> bool:
-    if isinstance(kind, ArrayType):
-        return _has_hash(kind.elementType)
-    if isinstance(kind, StructType):
-        return all(_has_hash(field.dataType) for field in kind.fields)
-    return not isinstance(kind, MapType | VariantType)
 
 
 def _check_scheme(scheme: Scheme | str) -> Scheme:

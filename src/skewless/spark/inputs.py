@@ -82,14 +82,14 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
     if salt is not None:
         columns, fields = _columns_of(df, salt, "salt")
         for field in fields:
-            if not _hashable(field.dataType):
+            if not hashable(field.dataType):
                 raise SkewlessError(
                     f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a "
                     "salt: Spark hashes no such value; take fields out of it first."
                 )
         return Salt(tuple(columns), tuple(field.name for field in fields))
     keys = {field.name.lower() for field in key}
-    names = [f.name for f in df.schema.fields if _hashable(f.dataType)]
+    names = [f.name for f in df.schema.fields if hashable(f.dataType)]
     others = tuple(name for name in names if name.lower() not in keys)
     if not others:
         raise SkewlessError(
@@ -113,11 +113,12 @@ def _columns_of(df: DataFrame, given: Key, what: str) -> tuple[list[Column], lis
     return [F.col(p) if isinstance(p, str) else p for p in parts], fields
 
 
-def _hashable(kind: DataType) -> bool:
+def hashable(kind: DataType) -> bool:
+    """Whether Spark has a hash of such values: of maps and variants it has none."""
     if isinstance(kind, StructType):
-        return all(_hashable(field.dataType) for field in kind.fields)
+        return all(hashable(field.dataType) for field in kind.fields)
     if isinstance(kind, ArrayType):
-        return _hashable(kind.elementType)
+        return hashable(kind.elementType)
     return not isinstance(kind, MapType | VariantType)
 
 
