@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from skewless.hashing import identities
+from skewless.spark import route
 from tests.spark.streams import Files, run_to_end
 
 
@@ -36,6 +37,14 @@ def test_repartition_by_a_worker_column_would_hash_the_number(spark):
     rows = spark.range(0, 100).withColumn("worker", (F.col("id") % 7).cast("int"))
     placed = rows.repartition(7, "worker").select("worker", F.spark_partition_id().alias("at"))
     assert any(r.worker != r.at for r in placed.distinct().collect())
+
+
+def test_a_files_rows_reach_the_kernel_as_rows(spark, tmp_path):
+    spark.range(10).write.parquet(str(tmp_path / "in"))
+    routed = route(spark.read.parquet(str(tmp_path / "in")), "id", "partial", 3)
+    lines = routed._jdf.queryExecution().executedPlan().toString().splitlines()
+    at = next(i for i, line in enumerate(lines) if "ArrowEvalPython" in line)
+    assert "Filter (SPARK_PARTITION_ID() >= 0)" in lines[at + 1]
 
 
 @pytest.mark.parametrize(

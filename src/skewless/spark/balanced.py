@@ -21,7 +21,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StringType, StructType
 
 from skewless.errors import SkewlessError
@@ -41,7 +40,7 @@ from skewless.spark.inputs import (
 from skewless.spark.observe import Observer
 from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
 from skewless.spark.progress import after_each_batch, reports
-from skewless.spark.route import worker_column
+from skewless.spark.route import ArrowFunction, in_python, place, row_by_row
 from skewless.spark.tasks import Task, WorkerReport
 from skewless.spark.timing import REPORT, MapFunction, MapJob, spark_kind
 
@@ -106,7 +105,7 @@ def balanced_map(
         return mapping.stream(folder, observer)
     if isinstance(made, ProactiveShuffleGrouping):
         return mapping.waves(share)
-    return mapping.mapped(mapping.placed(worker_column(F.col(_IDENTITY), made, plan)))
+    return mapping.mapped(mapping.placed())
 
 
 def release(result: DataFrame) -> None:
@@ -131,9 +130,14 @@ class _Mapping:
     plan: Any
     workers: int
 
-    def placed(self, worker: Column) -> DataFrame:
-        """The rows on the partitions of their workers."""
-        return self.rows.repartitionById(self.workers, worker)
+    def placed(self) -> DataFrame:
+        """The rows on the partitions of their workers, by the first plan."""
+        return place(self.rows, F.col(_IDENTITY), self.scheme, self.plan, self.workers)
+
+    def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
+        """The rows on the partitions of their workers, by a plan or that of the batch."""
+        worker = in_python(_cost_routing(self.scheme, source), "int", F.col(_IDENTITY))
+        return row_by_row(rows).repartitionById(self.workers, worker)
 
     def mapped(self, placed: DataFrame) -> DataFrame:
         """The function's results, and nothing learned from it."""
@@ -164,8 +168,7 @@ class _Mapping:
             first.unpersist()
             raise
         plan = self._learned([row[0] for row in told])
-        worker = _worker_by_cost(F.col(_IDENTITY), self.scheme, plan)
-        second = rows.filter(~first_wave).repartitionById(self.workers, worker)
+        second = self.placed_by_cost(rows.filter(~first_wave), plan)
         result = first.drop(REPORT).union(self.mapped(second))
         _FIRST_WAVES[result] = first
         return result
@@ -179,11 +182,7 @@ class _Mapping:
 
     def stream(self, folder: StreamFolder | None, observer: Observer | None) -> DataFrame:
         """A stream: every micro-batch follows the plan that the ones before it taught."""
-        identity = F.col(_IDENTITY)
-        if folder is not None:
-            placed = self.placed(_worker_by_cost(identity, self.scheme, folder))
-        else:
-            placed = self.placed(worker_column(identity, self.scheme, self.plan))
+        placed = self.placed() if folder is None else self.placed_by_cost(self.rows, folder)
         if folder is None and observer is None:
             return self.mapped(placed)
         metric = f"skewless-map-{uuid.uuid4().hex[:12]}"
@@ -240,9 +239,7 @@ class CostRouter:
         return workers
 
 
-def _worker_by_cost(identity: Column, scheme: Scheme, source: Any) -> Column:
-    """The worker of each row under a plan, or under a stream's plan of the batch."""
-
+def _cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         task = Task.current()
         settled = isinstance(source, StreamFolder)
@@ -251,10 +248,7 @@ def _worker_by_cost(identity: Column, scheme: Scheme, source: Any) -> Column:
         for batch in batches:
             yield pa.array(router.route(batch.to_numpy()))
 
-    # Nondeterministic: Catalyst must not run it twice, the second time would route otherwise.
-    udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
-    worker: Column = udf(workers_of, "int").asNondeterministic()(identity)
-    return worker
+    return workers_of
 
 
 def _running(job: MapJob) -> MapFunction:

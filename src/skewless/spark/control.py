@@ -20,13 +20,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.codec import pack, unpack
 from skewless.spark.plans import Learned, StreamFolder, empty_report
-from skewless.spark.route import TaskRouter
+from skewless.spark.route import ArrowFunction, TaskRouter, in_python
 from skewless.spark.tasks import Task, WorkerReport, per_worker, report_column
 
 ROUTED = "struct<worker: int, report: string>"
@@ -77,10 +76,7 @@ class Control:
 
     def routed(self, identity: Column) -> Column:
         """The worker of each row under the plan of its batch, and on the last row the report."""
-        udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
-        kernel = udf(_reporting(self.folder), ROUTED).asNondeterministic()
-        routed: Column = kernel(identity)
-        return routed
+        return in_python(_reporting(self.folder), ROUTED, identity)
 
 
 def reports_of(column: str) -> Column:
@@ -110,7 +106,7 @@ def source_reports(observed: Iterable[str], template: Arrays) -> list[Arrays]:
     return [last[source][1] for source in sorted(last)]
 
 
-def _reporting(folder: StreamFolder) -> Any:
+def _reporting(folder: StreamFolder) -> ArrowFunction:
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         task = Task.current()
         plan = folder.settle(task.batch or 0).plan

@@ -28,7 +28,7 @@ from skewless.spark.processor import (
     WorkerProcessor,
     reporting_schema,
 )
-from skewless.spark.route import worker_column
+from skewless.spark.route import routing
 from skewless.spark.stream import use_rocksdb
 from skewless.spark.watch import Watch
 
@@ -88,7 +88,7 @@ def per_worker(
     chosen = surrogates(workers, partitions)
     numbers = {surrogate: worker for worker, surrogate in enumerate(chosen)}
     if control is None:
-        placed = _placed(df, worker_column(identity, made, plan), chosen)
+        placed = _placed(*routing(df, identity, made, plan), chosen)
         mine = WorkerProcessor(processor, numbers)
         return placed.transformWithStateInPandas(mine, schema, mode, time_mode)
     watch = Watch(made.spec, workers, control, None)

@@ -16,6 +16,7 @@ from skewless.spark.control import Control, reports_of
 from skewless.spark.job import BoundFolds
 from skewless.spark.observe import Observer, counted_keys
 from skewless.spark.progress import after_each_batch, reports
+from skewless.spark.route import row_by_row
 from skewless.spark.tasks import WorkerWatch, worker_reports
 
 
@@ -40,7 +41,7 @@ class Watch:
 
     def routed(self, rows: DataFrame, identity: Column, control: Control, column: str) -> DataFrame:
         """The rows with a column for their worker, by the plan of their micro-batch."""
-        routed = rows.withColumn(column, control.routed(identity))
+        routed = row_by_row(rows).withColumn(column, control.routed(identity))
         seen = routed.observe(self._sources_metric, reports_of(f"{column}.report"))
         return seen.withColumn(column, F.col(f"{column}.worker"))
 
