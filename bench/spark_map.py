@@ -54,13 +54,13 @@ def sleeping(batches):
 
 
 def prepared(rows):
-    """Batches as a task of balanced_map gets them: columns, identity, key."""
+    """Batches as a task of balanced_map gets them: columns, identity, key, expected cost."""
     keys = np.random.default_rng(1).zipf(1.3, rows) % 1000
     hashed = pa.array(identities(keys).view(np.int64))
     columns = [pa.array(keys), pa.array(np.arange(rows)), hashed]
+    key = pa.StructArray.from_arrays([columns[0]], names=["k0"])
     whole = pa.RecordBatch.from_arrays(
-        [*columns, pa.StructArray.from_arrays([columns[0]], names=["k0"])],
-        names=["c0", "c1", "identity", "key"],
+        [*columns, key, pa.array(np.zeros(rows))], names=["c0", "c1", "identity", "key", "cost"]
     )
     return [whole.slice(at, 10_000) for at in range(0, rows, 10_000)]
 
@@ -89,7 +89,7 @@ def shown(title, medians):
 def wrapper(rows, row_us, rounds):
     work, batches = working(row_us), prepared(rows)
     plan = scheme_of("proactive").plan(WORKERS, 0)
-    job = MapJob(work, ("key", "n"), ("bigint", "bigint"), plan, reports=True)
+    job = MapJob(work, ("key", "n"), ("bigint", "bigint"), True, plan, reports=True)
     ways = {
         "as it is": lambda: list(work(batch.select([0, 1]) for batch in batches)),
         "timed": lambda: list(job.run(iter(batches))),

@@ -23,6 +23,7 @@ SETTINGS = {
     "spark.driver.memory": "1g",
     "spark.sql.shuffle.partitions": "3",
     "spark.python.worker.reuse": "true",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 ON_CONNECT = os.environ.get("SKEWLESS_CONNECT") == "1"

@@ -159,7 +159,7 @@ def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
     ],
 )
 def test_what_is_no_result_is_one_sentence(pages, function, says):
-    watch = MapWatch(MapJob(function, ("site", "n"), ("string", "bigint"), None, False))
+    watch = MapWatch(MapJob(function, ("site", "n"), ("string", "bigint"), False, None, False))
     with pytest.raises(SkewlessError) as caught:
         list(watch.results(watch.slices(iter(prepared(["a", "b"])))))
     assert says in str(caught.value)
@@ -237,18 +237,19 @@ def clock(monkeypatch):
     return Clock(monkeypatch)
 
 
-def prepared(sites):
-    """One batch as a task gets it: columns, identity, key."""
+def prepared(sites, costs=None):
+    """One batch as a task gets it: columns, identity, key, expected cost."""
     names, numbers = pa.array(sites, pa.string()), pa.array(range(len(sites)), pa.int64())
     hashed = pa.array(identities(names).view(np.int64))
     keys = pa.StructArray.from_arrays([names], names=["k0"])
-    columns = ["c0", "c1", "identity", "key"]
-    return [pa.RecordBatch.from_arrays([names, numbers, hashed, keys], names=columns)]
+    expected = pa.array(costs or [0.0] * len(sites))
+    columns = ["c0", "c1", "identity", "key", "cost"]
+    return [pa.RecordBatch.from_arrays([names, numbers, hashed, keys, expected], names=columns)]
 
 
 def watched(function, batches, plan):
     """The batches that came out, and the matrices on the last row."""
-    job = MapJob(function, ("site", "n"), ("string", "bigint"), plan, reports=True)
+    job = MapJob(function, ("site", "n"), ("string", "bigint"), True, plan, reports=True)
     out = list(job.run(iter(batches)))
     texts = [t for b in out for t in b[REPORT].to_pylist() if t is not None]
     assert len(texts) <= 1
@@ -291,7 +292,7 @@ def test_each_key_is_charged_what_its_rows_took_and_nothing_else(clock):
 
 def test_time_that_spark_takes_is_nobodys(clock, monkeypatch):
     monkeypatch.setattr(timing, "_OUT_ROWS", 1)
-    job = MapJob(as_it_is, ("site", "n"), ("string", "bigint"), None, reports=True)
+    job = MapJob(as_it_is, ("site", "n"), ("string", "bigint"), False, None, reports=True)
     out = []
     for batch in job.run(iter(prepared(["a"] * 5))):
         out.append(batch)
@@ -339,6 +340,15 @@ def test_a_slice_holds_one_key_where_it_can(clock):
     assert Counter(site for s in slices for site in s) == Counter(sites)
 
 
+@pytest.mark.parametrize(("by_cost", "order"), [(True, "bbddaac"), (False, "abacdbd")])
+def test_rows_expected_to_be_cheap_go_first(by_cost, order):
+    costs = {"a": 3.0, "b": 1.0, "c": 9.0, "d": 2.0}
+    batches = prepared(list("abacdbd"), [costs[site] for site in "abacdbd"])
+    job = MapJob(as_it_is, ("site", "n"), ("string", "bigint"), by_cost, None, reports=False)
+    out = [site for batch in job.run(iter(batches)) for site in batch["site"].to_pylist()]
+    assert "".join(out) == order
+
+
 def test_a_function_need_not_take_or_give_all_rows(clock):
     def first_only(batches):
         clock.sleep(1)
@@ -351,7 +361,9 @@ def test_a_function_need_not_take_or_give_all_rows(clock):
     out, _, report = watched(first_only, prepared(["a"] * 9), plan)
     assert sum(b.num_rows for b in out) == 1
     np.testing.assert_allclose(report.cells, matrices(plan, [("a", 2.0)]).cells)
-    nothing = MapJob(lambda slices: (s for s in slices if not s), ("site", "n"), (), plan, True)
+    nothing = MapJob(
+        lambda slices: (s for s in slices if not s), ("site", "n"), (), True, plan, True
+    )
     assert list(nothing.run(iter(prepared(["a"])))) == []
 
 
@@ -368,7 +380,7 @@ def test_the_dearest_rows_are_dealt_first_each_to_who_has_least(keys, workers):
         add_all(sketch, every, weights)
     report = ProactiveReport(np.stack([s.counts for s in sketches], axis=-1))
     plan = scheme.replan(first, report, Feedback.none(workers))
-    chosen = CostRouter(scheme, plan, 0).route(every[keys].view(np.int64))
+    chosen, expected_costs = CostRouter(scheme, plan, 0).route(every[keys].view(np.int64))
 
     ends = [worker * sum(costs) / 6 / workers for worker in range(workers)]
     expected = {}
@@ -376,9 +388,20 @@ def test_the_dearest_rows_are_dealt_first_each_to_who_has_least(keys, workers):
         expected[row] = ends.index(min(ends))
         ends[expected[row]] += costs[keys[row]]
     assert chosen.tolist() == [expected[row] for row in range(len(keys))]
+    np.testing.assert_allclose(expected_costs, [costs[key] for key in keys])
+
+
+def test_a_key_never_seen_is_expected_to_cost_what_rare_keys_do():
+    seen = [("hot", 10.0)] * 100 + [(f"rare {i}", 1.0) for i in range(5)]
+    scheme = scheme_of("proactive:epsilon=0.005")
+    first = scheme.plan(2, 0)
+    plan = scheme.replan(first, matrices(first, seen), Feedback.none(2))
+    keys = identities(pa.array(["hot", "rare 1", "never seen"])).view(np.int64)
+    np.testing.assert_allclose(CostRouter(scheme, plan, 0).route(keys)[1], [10.0, 1.0, 1.0])
 
 
 def test_without_known_costs_rows_go_round_in_the_order_of_arrival():
     router = CostRouter(PROACTIVE, PROACTIVE.plan(3, 0), 1)
     keys = identities(pa.array(["b", "a", "c", "a"])).view(np.int64)
-    assert router.route(keys).tolist() + router.route(keys).tolist() == [1, 2, 0, 1, 2, 0, 1, 2]
+    workers = [router.route(keys)[0].tolist() for _ in range(2)]
+    assert workers == [[1, 2, 0, 1], [2, 0, 1, 2]]

@@ -39,13 +39,18 @@ def table(
     title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
 ) -> Table:
     """Rows of named values as a table; names of words separated by underscores read as words."""
-    names = list(columns or rows[0])
     made = Table(title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for name in names:
+    for name in columns or rows[0]:
+        cells = [number(row.get(name, "")) for row in rows]
         numeric = all(isinstance(row.get(name), int | float) for row in rows)
-        made.add_column(name.replace("_", " "), justify="right" if numeric else "left")
+        made.add_column(
+            name.replace("_", " "),
+            justify="right" if numeric else "left",
+            min_width=max(map(len, cells)) if numeric else None,  # half a number is a wrong number
+            overflow="fold",
+        )
     for row in rows:
-        made.add_row(*(escape(number(row.get(name, ""))) for name in names))
+        made.add_row(*(escape(number(row.get(name, ""))) for name in columns or rows[0]))
     return made
 
 

@@ -2,9 +2,10 @@
 
     result = balanced_map(pages, parse, "site", 8, "url string, words long")
 
-is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost. On
-a batch, a share of the rows goes first, round robin, and is timed; the rest is planned with what
-that taught. On a stream each micro-batch teaches the next.
+is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost: the
+dear rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a share
+of the rows goes first, round robin, and is timed; the rest is planned with what that taught. On a
+stream each micro-batch teaches the next.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -27,7 +28,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.schemes.proactive import ProactiveShuffleGrouping
-from skewless.schemes.proactive_scheduler import ProactivePlan, estimates
+from skewless.schemes.proactive_scheduler import ProactivePlan, ProactiveTally, estimates
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
 from skewless.spark.inputs import (
     Key,
@@ -42,10 +43,11 @@ from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_fol
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import ArrowFunction, in_python, place, row_by_row
 from skewless.spark.tasks import Task, WorkerReport
-from skewless.spark.timing import REPORT, MapFunction, MapJob, spark_kind
+from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob, spark_kind
 
 SHARE = 0.1
-_IDENTITY, _KEY = "identity", "key"
+_SENT = "sent"
+_ROUTED = "struct<worker: int, cost: double>"
 _FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
 
 
@@ -120,7 +122,10 @@ def release(result: DataFrame) -> None:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A function and the rows it shall have: c0, c1, …, the key's identity and the key."""
+    """A function and the rows it shall have: c0, c1, …, the key's identity and the key.
+
+    On the partition of its worker a row also says what it is expected to cost.
+    """
 
     rows: DataFrame
     columns: tuple[str, ...]
@@ -132,28 +137,36 @@ class _Mapping:
 
     def placed(self) -> DataFrame:
         """The rows on the partitions of their workers, by the first plan."""
-        return place(self.rows, F.col(_IDENTITY), self.scheme, self.plan, self.workers)
+        placed = place(self.rows, F.col(IDENTITY), self.scheme, self.plan, self.workers)
+        return _of_unknown_cost(placed)
 
     def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
         """The rows on the partitions of their workers, by a plan or that of the batch."""
-        worker = in_python(_cost_routing(self.scheme, source), "int", F.col(_IDENTITY))
-        return row_by_row(rows).repartitionById(self.workers, worker)
+        sent = in_python(_cost_routing(self.scheme, source), _ROUTED, F.col(IDENTITY))
+        routed = row_by_row(rows).withColumn(_SENT, sent)
+        placed = routed.repartitionById(self.workers, F.col(f"{_SENT}.worker"))
+        return placed.select(*rows.columns, F.col(f"{_SENT}.cost").alias(COST))
 
     def mapped(self, placed: DataFrame) -> DataFrame:
         """The function's results, and nothing learned from it."""
-        job = self._job(plan=None, reports=False)
+        job = self._job(learning=False, reports=False)
         return placed.mapInArrow(_running(job), self.schema)
 
     def timed(self, placed: DataFrame) -> DataFrame:
         """The function's results, and on a task's last row its report."""
-        learning = isinstance(self.scheme, ProactiveShuffleGrouping)
-        job = self._job(self.plan if learning else None, reports=True)
+        job = self._job(learning=self.by_cost, reports=True)
         schema = StructType([*self.schema.fields]).add(REPORT, StringType())
         return placed.mapInArrow(_running(job), schema)
 
-    def _job(self, plan: ProactivePlan | None, reports: bool) -> MapJob:
+    @property
+    def by_cost(self) -> bool:
+        """Does the scheme ask what rows cost?"""
+        return isinstance(self.scheme, ProactiveShuffleGrouping)
+
+    def _job(self, learning: bool, reports: bool) -> MapJob:
         kinds = tuple(spark_kind(field.dataType) for field in self.schema.fields)
-        return MapJob(self.function, self.columns, kinds, plan, reports)
+        plan = self.plan if learning else None
+        return MapJob(self.function, self.columns, kinds, self.by_cost, plan, reports)
 
     def waves(self, share: float) -> DataFrame:
         """A batch: the first wave runs and teaches, the second is planned."""
@@ -161,7 +174,8 @@ class _Mapping:
         first_wave = _in_first_wave(rows, share)
         # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
         # results comes out again the same, which routing in the order of arrival cannot promise.
-        first = self.timed(rows.filter(first_wave).repartition(self.workers)).persist()
+        dealt = rows.filter(first_wave).repartition(self.workers)
+        first = self.timed(_of_unknown_cost(dealt)).persist()
         try:
             told = first.select(REPORT).filter(F.col(REPORT).isNotNull()).collect()
         except Exception:
@@ -220,23 +234,32 @@ class CostRouter:
 
     So it deals the dearest out first and fills up with the cheap: greedy in the order of arrival
     comes within 2 − 1/k of the best possible, greedy by falling cost within 4/3 − 1/(3k) (Graham).
-    A plan that knows no costs is followed in the order of arrival, round robin.
+    A plan that knows no costs is followed in the order of arrival, round robin. A key never seen is
+    rare: it is taken to cost what keys seen once did, where the paper takes the mean over messages.
     """
 
     def __init__(self, scheme: Scheme, plan: ProactivePlan, source: int) -> None:
         self._scheme, self._plan = scheme, plan
-        self._tally = scheme.tally(plan, source)
+        self._tally = cast(ProactiveTally, scheme.tally(plan, source))
+        counts, costs = plan.known[..., 0], plan.known[..., 1]
+        once = (counts > 0) & (counts <= 1)
+        if once.any():
+            cells = self._tally.cells
+            cells[cells[..., 0] == 0, 1] = (costs[once] / counts[once]).mean()
 
-    def route(self, identities: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The worker of each row of a batch."""
+    def route(
+        self, identities: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
+        """The worker of each row of a batch, and what the row is expected to cost."""
         keys = identities.view(np.uint64)
-        order = np.argsort(-estimates(self._plan, self._tally, keys), kind="stable")
+        costs = estimates(self._plan, self._tally, keys)
+        order = np.argsort(-costs, kind="stable")
         chosen = np.empty(keys.size, np.int32)
         ones, zeros = (np.broadcast_to(np.array([x]), keys.size) for x in (1.0, 0.0))
         self._scheme.route(self._plan, self._tally, keys[order], ones, zeros, chosen)
         workers = np.empty_like(chosen)
         workers[order] = chosen
-        return workers
+        return workers, costs
 
 
 def _cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
@@ -246,9 +269,14 @@ def _cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
         plan = source.settle(task.batch or 0).plan if settled else source
         router = CostRouter(scheme, plan, task.partition)
         for batch in batches:
-            yield pa.array(router.route(batch.to_numpy()))
+            columns = [pa.array(column) for column in router.route(batch.to_numpy())]
+            yield pa.StructArray.from_arrays(columns, names=["worker", "cost"])
 
     return workers_of
+
+
+def _of_unknown_cost(placed: DataFrame) -> DataFrame:
+    return placed.withColumn(COST, F.lit(0.0))
 
 
 def _running(job: MapJob) -> MapFunction:
@@ -274,7 +302,7 @@ def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:
     identity = F.xxhash64(*keys)
     key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(keys)))
     names = [f"c{i}" for i in range(len(df.columns))]
-    return df.select("*", identity, key).toDF(*names, _IDENTITY, _KEY)
+    return df.select("*", identity, key).toDF(*names, IDENTITY, KEY)
 
 
 def _in_first_wave(rows: DataFrame, share: float) -> Column:

@@ -28,6 +28,8 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "4")
+        # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
+        .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
         .getOrCreate()
     )
     try:

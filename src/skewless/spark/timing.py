@@ -3,10 +3,16 @@
 The function gets its rows in small slices, and the time from handing a slice over until it asks for
 the next is what the slice cost. Time before the first is asked for (loading a model), after the
 last, and while Spark takes the results is nobody's. Slices are made of one key where they can be:
-rows of an Arrow batch are ordered by key, and a slice of several keys shares its time equally. A
-slice takes about SLICE_S, so that handing it over costs little: a row that takes longer is a slice
-by itself, and a function that takes next to no time gets whole batches, in which all rows cost the
-same. Results are put together again into batches of a good size for Spark.
+rows of an Arrow batch are ordered by cost and key, and a slice of several keys shares its time
+equally. A slice takes about SLICE_S, so that handing it over costs little: a row that takes longer
+is a slice by itself, and a function that takes next to no time gets whole batches, in which all
+rows cost the same.
+
+Rows that are expected to be cheap go before dear ones: a row waits for all before it at its
+worker, so that is the order in which rows wait least on average (Smith's rule), and the worker is
+done no later.
+
+Results are put together again into batches of a good size for Spark.
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ from skewless.spark.tasks import Task, WorkerReport, report_column
 MapFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 REPORT = "skewless report"
 SLICE_S = 0.001
+IDENTITY, KEY, COST = "identity", "key", "cost"
 _GROWTH = 2  # a slice has at most that many times the rows of the one before
 _FADING = 0.75  # what a slice counts for the time of a row, each time that another follows
 _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to one worker
@@ -43,11 +50,12 @@ _SIMPLE = {*_NUMBERS, "boolean", "string", "binary", "date", "timestamp"}
 
 @dataclass(frozen=True)
 class MapJob:
-    """What a task runs on batches of the user's columns, the key's identity and the key itself."""
+    """What a task runs on batches of the user's columns, the key's identity, the key, its cost."""
 
     function: MapFunction
     columns: tuple[str, ...]
     kinds: tuple[str, ...]  # the types of the results, as `spark_kind` names them
+    by_cost: bool  # whether rows go by what they are expected to cost, the cheapest first
     plan: ProactivePlan | None  # whose matrices the costs go into; None learns nothing
     reports: bool  # whether a last column carries the task's report
 
@@ -77,18 +85,17 @@ class MapWatch:
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The user's columns, slice by slice."""
         for batch in batches:
-            identities = batch.column(batch.num_columns - 2).to_numpy().view(np.uint64)
-            if self._job.plan is not None:
-                order = np.argsort(identities, kind="stable")
+            identities = batch.column(IDENTITY).to_numpy().view(np.uint64)
+            if self._job.by_cost:
+                order = np.lexsort((identities, batch.column(COST).to_numpy()))
                 batch, identities = batch.take(pa.array(order)), identities[order]
             yield from self._cut(batch, identities)
 
     def _cut(
         self, batch: pa.RecordBatch, identities: npt.NDArray[np.uint64]
     ) -> Iterator[pa.RecordBatch]:
-        keys = batch.column(batch.num_columns - 1)
-        rows = batch.select(list(range(batch.num_columns - 2)))
-        rows = rows.rename_columns(list(self._job.columns))
+        keys, columns = batch.column(KEY), list(self._job.columns)
+        rows = batch.select(list(range(len(columns)))).rename_columns(columns)
         changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
         done = 0
