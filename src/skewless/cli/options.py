@@ -25,10 +25,15 @@ Sources = Annotated[int, typer.Option("--sources", help="Sources, each with a ta
 Seed = Annotated[int, typer.Option("--seed", help="Seed of the stream and of the hashes.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
+FILE_WIDTH = 120
+
 
 def console_for(as_json: bool) -> Console:
-    """Output for people: on stderr when stdout is to be JSON only."""
-    return Console(stderr=as_json)
+    """Output for people: on stderr when stdout is to be JSON only; wide where no terminal is."""
+    console = Console(stderr=as_json)
+    if not console.is_terminal:
+        console.width = max(console.width, FILE_WIDTH)
+    return console
 
 
 def print_json(value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rich import box
 from rich.console import Console
@@ -39,18 +39,22 @@ def table(
     title: str, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = None
 ) -> Table:
     """Rows of named values as a table; names of words separated by underscores read as words."""
-    made = Table(title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", title_style="bold")
-    for name in columns or rows[0]:
-        cells = [number(row.get(name, "")) for row in rows]
+    names = list(columns or rows[0])
+    made = Table(
+        title=escape(title),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        title_style="bold",
+        collapse_padding=True,
+        pad_edge=False,
+    )
+    for name in names:
         numeric = all(isinstance(row.get(name), int | float) for row in rows)
-        made.add_column(
-            name.replace("_", " "),
-            justify="right" if numeric else "left",
-            min_width=max(map(len, cells)) if numeric else None,  # half a number is a wrong number
-            overflow="fold",
-        )
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        # Where the terminal is too narrow a number goes on in the next line: half of it is wrong.
+        made.add_column(name.replace("_", " "), justify=justify, overflow="fold")
     for row in rows:
-        made.add_row(*(escape(number(row.get(name, ""))) for name in columns or rows[0]))
+        made.add_row(*(escape(number(row.get(name, ""))) for name in names))
     return made
 
 
