@@ -5,8 +5,8 @@ READY := .venv/.ready
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test lint types faults rest
-# Tests that start Sparks of their own, kill processes or wait for them: apart, beside all others.
-APART := tests/faults tests/spark/test_connect.py
+# The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
+APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py
 
 help: ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,7 @@ demo: $(READY) ## Show how evenly the schemes share a skewed stream
 test: lint types ## Check style, types and imports, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 faults rest
 
-faults: $(READY) ## Run the tests that kill processes, and those on Spark Connect
+faults: $(READY) ## Run the slowest tests: faults, streams, Spark Connect
 	$(BIN)/pytest $(APART)
 
 rest: $(READY) ## Run all other tests

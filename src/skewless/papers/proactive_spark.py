@@ -74,7 +74,7 @@ OTHERS = (("equal", 2), ("equal", 8), ("random", 8))
 
 def figure12(setting: Setting) -> Reproduction:
     """Completion time against the number of workers."""
-    workers, files = ((2,), 4) if setting.quick else ((2, 4, 6, 8), 12)
+    workers, files = ((2,), 4) if setting.quick else ((2, 4, 6, 8), 10)
     cases = [("figures", k) for k in workers]
     if not setting.quick:
         cases += OTHERS
