@@ -27,7 +27,7 @@ def save(panels: Sequence[Panel], title: str, path: Path) -> None:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw(axis, panel)
-    figure.suptitle("\n".join(textwrap.wrap(title, 24 + 40 * columns)))
+    figure.suptitle("\n".join(textwrap.wrap(title, 10 + 42 * columns)))
     figure.tight_layout()
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
