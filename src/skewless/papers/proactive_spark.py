@@ -112,10 +112,10 @@ def figure12(setting: Setting) -> Reproduction:
 
 def figure11(setting: Setting) -> Reproduction:
     """Mean completion time of batch after batch on 5 workers; half-way, others become the media."""
-    workers, files = 5, 12 if setting.quick else 40
+    workers, files = 5, 8 if setting.quick else 24
     half, tail = files // 2, files // 4
     rng = np.random.default_rng(setting.seed)
-    case = Case("figures", 2.0)
+    case = Case("figures")
     before, after = (_costs_ms(case, rng) for _ in range(2))
     each = _messages(case, before, workers)
     drawn = [_draw(rng, each) for _ in range(TAUGHT + files)]

@@ -117,12 +117,13 @@ class ByKey(Costs):
 
     def of(self, keys: U64, first: int, seed: int) -> F64:
         """The value of each key; one that is not among those known has a value drawn for it."""
-        drawn = np.asarray(_pick(keys, self.levels(), _origin(seed, 1)))
+        values = _levels(self)
+        drawn = np.asarray(_pick(keys, values, _origin(seed, 1)))
         if not self.keys:
             return drawn
         known, levels = _deal(self.keys, self.values, seed)
         at = np.minimum(np.searchsorted(known, keys), self.keys - 1)
-        return np.where(known[at] == keys, self.levels()[levels[at]], drawn)
+        return np.where(known[at] == keys, values[levels[at]], drawn)
 
     def average(self, stream: Stream, seed: int) -> float:
         """Over the whole stream, read once."""
@@ -185,6 +186,11 @@ class Exponential(Costs):
         return self.mean
 
 
+@lru_cache(maxsize=16)
+def _levels(costs: ByKey) -> F64:
+    return costs.levels()
+
+
 @lru_cache(maxsize=4)
 def _deal(keys: int, values: int, seed: int) -> tuple[U64, I64]:
     """The identities of the longs 1 … keys, ascending, and the number of each one's value."""
@@ -194,6 +200,7 @@ def _deal(keys: int, values: int, seed: int) -> tuple[U64, I64]:
     return known[order], levels[order]
 
 
+@lru_cache(maxsize=64)
 def _origin(seed: int, use: int) -> np.uint64:
     """A hash seed of its own for each use of random numbers."""
     return np.uint64(_hash(np.uint64(use), choice_seeds(seed)[1]))
