@@ -25,7 +25,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import mean
@@ -44,7 +43,8 @@ KEYS, FIRST_SHARE, FIGURES = 35_000, 0.065, 300
 MEDIA_MS, POLITICIAN_MS, OTHER_MS = 25.0, 5.0, 1.0
 SCHEME = "proactive:epsilon=0.001"
 ROUND_ROBIN, PROACTIVE = "round robin", "proactive"
-BUSY = 0.8  # the share of the time for which the workers have work
+WORK_S = 4.0  # of each worker, in a file of messages
+INTERVAL_S = 5.0  # between files
 WARMING = 15  # micro-batches of a few messages: a new Spark takes half a second more for each
 TAUGHT = 4  # files that teach, before those that count
 _METRIC = "skewless-reproduce"
@@ -62,36 +62,30 @@ _DONE_ARROW = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Case:
-    """Whose costs differ, and how much work a file of messages is for each worker."""
-
-    classes: str  # figures: among the most mentioned; random: over all; equal: none
-    work_s: float = 4.0
-
-
-OTHERS = (("equal", 2), ("equal", 8), ("random", 8))
+# Whose costs differ. figures: those of the most mentioned; random: of any; equal: nobody's.
+FIGURES_ONLY, ANYBODY, NOBODY = "figures", "random", "equal"
+OTHERS = ((NOBODY, 2), (NOBODY, 8), (ANYBODY, 8))
 
 
 def figure12(setting: Setting) -> Reproduction:
     """Completion time against the number of workers."""
     workers, files = ((2,), 4) if setting.quick else ((2, 4, 6, 8), 10)
-    cases = [("figures", k) for k in workers]
+    cases = [(FIGURES_ONLY, k) for k in workers]
     if not setting.quick:
         cases += OTHERS
-    rows = [_compared(Case(classes), k, files, setting) for classes, k in cases]
+    rows = [_compared(classes, k, files, setting) for classes, k in cases]
     checks = []
     notes = []
     for row in rows:
         k, gain = row["workers"], row["completion_gain"]
-        if row["classes"] == "figures":
+        if row["classes"] == FIGURES_ONLY:
             claim = f"k = {k}: round robin's mean completion time ÷ proactive's"
             checks.append(at_least(claim, gain, 1.2))
-        elif row["classes"] == "equal":
+        elif row["classes"] == NOBODY:
             checks.append(at_least(f"k = {k}, all costs equal: the same", gain, 0.97))
         else:
             notes.append(f"k = {k}, classes at random over all entities: {gain:.2f}")
-    judged = [row for row in rows if row["classes"] == "figures"]
+    judged = [row for row in rows if row["classes"] == FIGURES_ONLY]
     lines = [
         Line(label, workers, [row[what] for row in judged])
         for label, what in (
@@ -115,15 +109,14 @@ def figure11(setting: Setting) -> Reproduction:
     workers, files = 5, 8 if setting.quick else 24
     half, tail = files // 2, files // 4
     rng = np.random.default_rng(setting.seed)
-    case = Case("figures")
-    before, after = (_costs_ms(case, rng) for _ in range(2))
-    each = _messages(case, before, workers)
+    before, after = (_costs_ms(FIGURES_ONLY, rng) for _ in range(2))
+    each = _messages(before, workers)
     drawn = [_draw(rng, each) for _ in range(TAUGHT + files)]
     changes = TAUGHT + half
     stream = [(keys, (before if n < changes else after)[keys]) for n, keys in enumerate(drawn)]
     seen = {}
     for name in (ROUND_ROBIN, PROACTIVE):
-        seen[name] = [batch.completion_s for batch in _run(name, workers, stream, case, setting)]
+        seen[name] = [batch.completion_s for batch in _run(name, workers, stream, setting)]
         setting.step(name)
     shown = min(map(len, seen.values()))  # a batch may take two files if one was late
     ratio = [a / b for a, b in zip(*(spans[:shown] for spans in seen.values()), strict=True)]
@@ -142,19 +135,19 @@ def figure11(setting: Setting) -> Reproduction:
     )
 
 
-def _compared(case: Case, workers: int, files: int, setting: Setting) -> dict[str, Any]:
+def _compared(classes: str, workers: int, files: int, setting: Setting) -> dict[str, Any]:
     """Both schemes on the same messages."""
     rng = np.random.default_rng(setting.seed)
-    costs_ms = _costs_ms(case, rng)
-    each = _messages(case, costs_ms, workers)
+    costs_ms = _costs_ms(classes, rng)
+    each = _messages(costs_ms, workers)
     drawn = [_draw(rng, each) for _ in range(TAUGHT + files)]
     stream = [(keys, costs_ms[keys]) for keys in drawn]
     plain, planned = (
-        _Run(_run(name, workers, stream, case, setting)) for name in (ROUND_ROBIN, PROACTIVE)
+        _Run(_run(name, workers, stream, setting)) for name in (ROUND_ROBIN, PROACTIVE)
     )
-    setting.step(f"{case.classes}, {workers} workers")
+    setting.step(f"{classes}, {workers} workers")
     return {
-        "classes": case.classes,
+        "classes": classes,
         "workers": workers,
         "messages": each * files,
         "round_robin_completion_s": plain.completion_s,
@@ -205,12 +198,12 @@ def _shares() -> F64:
     return np.asarray(weights / weights.sum())
 
 
-def _costs_ms(case: Case, rng: np.random.Generator) -> F64:
+def _costs_ms(classes: str, rng: np.random.Generator) -> F64:
     """What each entity costs, by rank; the first is a politician, as in the paper."""
-    if case.classes == "equal":
+    if classes == NOBODY:
         return np.full(KEYS, POLITICIAN_MS)
     levels = [MEDIA_MS, POLITICIAN_MS, OTHER_MS]
-    if case.classes == "random":
+    if classes == ANYBODY:
         costs = rng.choice(levels, KEYS, p=[0.1, 0.2, 0.7])
     else:
         costs = np.full(KEYS, OTHER_MS)
@@ -223,15 +216,14 @@ def _draw(rng: np.random.Generator, count: int) -> npt.NDArray[np.int64]:
     return rng.choice(KEYS, count, p=_shares())
 
 
-def _messages(case: Case, costs_ms: F64, workers: int) -> int:
-    return max(workers, round(workers * 1000 * case.work_s / float(_shares() @ costs_ms)))
+def _messages(costs_ms: F64, workers: int) -> int:
+    return max(workers, round(workers * 1000 * WORK_S / float(_shares() @ costs_ms)))
 
 
 def _run(
     name: str,
     workers: int,
     stream: Messages,
-    case: Case,
     setting: Setting,
 ) -> list[_Batch]:
     """Let the stream arrive, a file after each interval; the batches whose messages count."""
@@ -263,7 +255,7 @@ def _run(
                 _feed(source, [(keys[:workers], costs[:workers]) for keys, costs in stream[:1]])
                 query.processAllAvailable()
             for counts, part in ((False, stream[:TAUGHT]), (True, stream[TAUGHT:])):
-                _feed(source, part, case.work_s / BUSY, counts)
+                _feed(source, part, INTERVAL_S, counts)
                 query.processAllAvailable()
             told = [progress for progress in query.recentProgress if progress["numInputRows"]]
         finally:
