@@ -227,9 +227,8 @@ def _run(
     setting: Setting,
 ) -> list[_Batch]:
     """Let the stream arrive, a file after each interval; the batches whose messages count."""
-    from pyspark.sql import functions as F
-
     from skewless.spark import balanced_map
+    from skewless.spark.progress import with_sums
     from skewless.spark.session import local_session
 
     with local_session(workers) as spark, tempfile.TemporaryDirectory() as folder:
@@ -243,12 +242,9 @@ def _run(
                 messages, _work, "key", workers, _DONE,
                 scheme=SCHEME, seed=setting.seed, checkpoint=str(checkpoint),
             )  # fmt: skip
-        sums = [F.sum(what).alias(what) for what in ("messages", "arrived_s", "done_s")]
-        sums += [
-            F.sum(F.when(F.col("worker") == worker, F.col("busy_s"))).alias(f"busy_{worker}")
-            for worker in range(workers)
-        ]
-        writer = mapped.observe(_METRIC, *sums).writeStream.format("noop")
+        sums = {what: what for what in ("messages", "arrived_s", "done_s")}
+        sums |= {f"busy_{k}": f"if(worker = {k}, busy_s, 0)" for k in range(workers)}
+        writer = with_sums(mapped, _METRIC, sums).writeStream.format("noop")
         query = writer.option("checkpointLocation", str(checkpoint)).start()
         try:
             for _ in range(WARMING):
@@ -288,7 +284,7 @@ def _read(progress: Any, workers: int) -> _Batch:
         seen["messages"],
         seen["arrived_s"],
         seen["done_s"],
-        tuple(seen[f"busy_{worker}"] or 0.0 for worker in range(workers)),
+        tuple(seen[f"busy_{worker}"] for worker in range(workers)),
         began_s + progress["durationMs"]["triggerExecution"] / 1000,
     )
 

@@ -7,11 +7,12 @@ the other. It works on Spark Connect too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 Handler = Callable[[Any], None]
@@ -52,6 +53,11 @@ def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None
         listener = _LISTENERS[spark] = _Listener()
         spark.streams.addListener(listener)
     listener.handlers[metric] = handler
+
+
+def with_sums(df: DataFrame, metric: str, sums: Mapping[str, str]) -> DataFrame:
+    """The rows of a stream; the progress of each micro-batch holds the sums of SQL expressions."""
+    return df.observe(metric, *(F.expr(f"sum({sql})").alias(name) for name, sql in sums.items()))
 
 
 def reports(progress: Any, metric: str) -> list[str]:
