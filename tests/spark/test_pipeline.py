@@ -104,6 +104,16 @@ def test_a_generated_stream_runs_as_one_batch_job(spark):
     assert best[0][1] > 100
 
 
+def test_a_batch_job_splits_hot_keys_by_a_plan(tmp_path, spark):
+    """Keys are the only column here, so rows of one key are told apart by their number."""
+    (tmp_path / "keys.txt").write_text("the\n" * 4000)
+    for source in (stream_of("zipf:z=2,keys=20,messages=5000"), tmp_path):
+        told = []
+        pipeline = Pipeline(source, scheme_of("graded-planned"), 4, batches=0)
+        run(spark, pipeline, Observer(), told.append)
+        assert max(told[0].loads) < 1.2 * sum(told[0].loads) / 4
+
+
 def test_mistakes_are_one_sentence(tmp_path, spark):
     with pytest.raises(SkewlessError, match="holds no file"):
         Pipeline(tmp_path / "nowhere", scheme_of("key"), 2)

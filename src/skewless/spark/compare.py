@@ -16,14 +16,13 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import Arrays
-from skewless.spark.frames import write_keys
+from skewless.spark.frames import ROW_OF_FILE, write_keys
 from skewless.spark.group import group
 from skewless.spark.learn import learn
 from skewless.spark.observe import Observer
 from skewless.streams import Stream, stream_of
 
 ROUNDS = 3
-_ROW = ["_metadata.file_name", "_metadata.row_index"]  # the keys lie in Parquet files
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class _Run:
             plan = learn(keys, "key", scheme, workers, seed=seed)
         fold = folds.sleeping(folds.count(), delay_ms) if delay_ms else folds.count()
         self._counts: Callable[[Observer | None], DataFrame] = lambda observer: group(
-            keys, "key", scheme, workers, seed=seed, plan=plan, salt=_ROW, observer=observer
+            keys, "key", scheme, workers, seed=seed, plan=plan, salt=ROW_OF_FILE, observer=observer
         ).fold(fold)
 
     def warm_up(self) -> None:

@@ -23,6 +23,7 @@ from skewless.streams.tsv import TabSeparated
 from skewless.streams.words import Words
 
 BLANKS = "[ \\t\\n\\x0B\\f\\r]+"
+ROW_OF_FILE = ["_metadata.file_name", "_metadata.row_index"]  # tells rows of `write_keys` apart
 
 
 def words_of(text: Column) -> Column:

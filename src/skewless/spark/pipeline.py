@@ -25,8 +25,9 @@ from skewless.folds import Fold
 from skewless.folds.delay import check_speeds
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
-from skewless.spark.frames import words_of, write_keys
+from skewless.spark.frames import ROW_OF_FILE, words_of, write_keys
 from skewless.spark.group import group
+from skewless.spark.inputs import Key
 from skewless.spark.learn import learn
 from skewless.spark.observe import Observer, Record
 from skewless.streams import Stream
@@ -94,8 +95,8 @@ def run(
     with tempfile.TemporaryDirectory(prefix="skewless-run-") as folder:
         work = Path(folder)
         if pipeline.batches < 1:
-            keys = _batch_keys(spark, pipeline, work)
-            counts = _count(keys, pipeline, observer).cache()
+            keys, row = _batch_keys(spark, pipeline, work)
+            counts = _count(keys, pipeline, observer, salt=row).cache()
             counts.count()
             _save(counts, pipeline.sink)
             for record in observer.records():
@@ -153,7 +154,11 @@ def _await_last_batch(query: StreamingQuery, observer: Observer) -> None:
 
 
 def _count(
-    keys: DataFrame, pipeline: Pipeline, observer: Observer, checkpoint: Path | None = None
+    keys: DataFrame,
+    pipeline: Pipeline,
+    observer: Observer,
+    checkpoint: Path | None = None,
+    salt: Key | None = None,
 ) -> DataFrame:
     fold: Fold = folds.count()
     if pipeline.delay_ms:
@@ -168,16 +173,19 @@ def _count(
         pipeline.workers,
         seed=pipeline.seed,
         plan=plan,
+        salt=salt,
         checkpoint=None if checkpoint is None else str(checkpoint),
         observer=observer,
     ).fold(fold)
 
 
-def _batch_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> DataFrame:
+def _batch_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> tuple[DataFrame, Key]:
+    """The keys, and what tells rows of one key apart: their number, as there is no other column."""
     if isinstance(pipeline.source, Path):
         lines = spark.read.text(str(pipeline.source))
-        return lines.select(words_of(F.col("value")).alias("key"))
-    return write_keys(spark, pipeline.source, work / "keys", 8, pipeline.seed)
+        numbered = lines.select("value", F.monotonically_increasing_id().alias("line"))
+        return numbered.select(words_of(F.col("value")).alias("key"), "line"), "line"
+    return write_keys(spark, pipeline.source, work / "keys", 8, pipeline.seed), ROW_OF_FILE
 
 
 def _stream_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> DataFrame:
