@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
-from skewless.schemes.graded import AIM, EARLIEST, EARLY, GRACE, GradedChoices
+from skewless.schemes.graded import AIM, EARLIEST, EARLY, GradedChoices
 from skewless.simulate.balance import Case, balance_all
 from skewless.sketch.recent import add, divide_down, recent
 from tests.naive import graded as naive
@@ -39,7 +39,7 @@ def test_no_source_ever_loads_a_worker_beyond_its_bound(keys, workers, target, s
         loads[worker] += 1
         # Fading over so few messages is below the tolerance.
         mean = number / workers
-        grace = GRACE + min(EARLY / mean, EARLIEST * target * mean)
+        grace = max(1, min(EARLY / mean, min(1, EARLIEST * target) * mean))
         assert loads.max() < (1 + AIM * target) * mean + grace + 1.01
 
 

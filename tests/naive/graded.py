@@ -34,22 +34,22 @@ def trace(scheme, keys, weights, rates, workers, seed):
         share = max(0.0, min(held) - added) / seen_total
         if number % workers == 0:
             laggard = min(range(workers), key=lambda w: loads[w])
-            hottest *= 0.999
+            hottest *= 0.99
         hottest = max(hottest, share)
         sent += gain * weight
         messages += gain
         mean = sent / workers
         message = gain * (sent / messages)
-        grace = message + min(message * message * 1000 / mean, 10 * scheme.target * mean)
-        heat = share * workers
+        early = min(message * message * 1500 / mean, min(1, 10 * scheme.target) * mean)
+        grace = max(message, early)
+        heat = share / max(1 / workers, hottest / 2)
         grade = 1.0 if heat <= 1 / 200 else max(0.0, math.log(heat) / math.log(1 / 200))
         full = mean + grade * (0.4 * scheme.target * mean + grace)
         behind = mean * (1.0 - (0.8 if grade == 1 else 0.3) * scheme.target) - grace
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
         home = homes.get(hashed % COLUMNS, order[0])
-        hot = share * workers >= 0.25 and share >= hottest / 4
-        if hot and loads[laggard] < mean * (1.0 - 0.1 * scheme.target) - grace:
+        if heat >= 0.5 and loads[laggard] < mean * (1.0 - 0.1 * scheme.target) - grace:
             worker = laggard
         else:
             fetched = []

@@ -15,48 +15,80 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = "osD^vPX*"
 
 
+INSIDE = 8  # entries of a legend that leave room for what it explains
+
+
 def save(panels: Sequence[Panel], title: str, path: Path) -> None:
     """Draw the panels beside each other, at most three in a row; four make a square."""
     pyplot = _pyplot()
     columns = 2 if len(panels) == 4 else min(3, len(panels))
     rows = -(-len(panels) // columns)
     figure, axes = pyplot.subplots(
-        rows, columns, figsize=(4.6 * columns + 0.6, 3.6 * rows + 0.6), squeeze=False
+        rows,
+        columns,
+        figsize=(4.6 * columns + 0.6, 3.6 * rows + 0.6),
+        squeeze=False,
+        layout="constrained",
     )
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
     for axis, panel in zip(axes.flat, panels, strict=False):
         _draw(axis, panel)
     figure.suptitle("\n".join(textwrap.wrap(title, 10 + 42 * columns)))
-    figure.tight_layout()
+    if _one_legend(panels):
+        handles, labels = axes.flat[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize=8)
+    else:
+        for axis in axes.flat[: len(panels)]:
+            axis.legend(fontsize=7)
     figure.savefig(path, dpi=130)
     pyplot.close(figure)
+
+
+def _one_legend(panels: Sequence[Panel]) -> bool:
+    """Whether one legend below explains all panels and they have no room for their own."""
+    first, *others = [[line.label for line in panel.lines] for panel in panels]
+    return len(first) > INSIDE and all(labels == first for labels in others)
 
 
 def _draw(axis: Any, panel: Panel) -> None:
     for number, line in enumerate(panel.lines):
         colour = COLOURS[number % len(COLOURS)]
-        marker = MARKERS[number % len(MARKERS)]
+        # Shifted with every round of the colours, so that no two of 64 series look alike.
+        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
         if panel.kind == "bars":
             width = 0.8 / len(panel.lines)
             places = [i + (number - (len(panel.lines) - 1) / 2) * width for i in range(len(line.x))]
             axis.bar(places, line.y, width, label=line.label, color=colour)
             step = -(-len(line.x) // 12)
             axis.set_xticks(range(0, len(line.x), step), [str(x) for x in line.x][::step])
-        elif panel.kind == "points":
+        elif panel.kind == "points" and len(line.x) == 1:
             axis.scatter(line.x, line.y, label=line.label, color=colour, marker=marker)
+        elif panel.kind == "points":
+            axis.plot(line.x, line.y, label=line.label, color="black", ls="--", lw=1)
         else:
             few = marker if len(line.x) <= 40 else None
             axis.plot(line.x, line.y, label=line.label, color=colour, marker=few, ms=4, lw=1.3)
     if panel.log_x:
-        axis.set_xscale("log")
+        _log_x(axis)
     if panel.log_y:
         axis.set_yscale("log")
     axis.set_title(panel.title, fontsize=10)
     axis.set_xlabel(panel.x_label)
     axis.set_ylabel(panel.y_label)
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=7)
+
+
+def _log_x(axis: Any) -> None:
+    """A logarithmic axis, with plain numbers where it spans too little for powers of ten."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_xscale("log")
+    low, high = axis.get_xlim()
+    if high < 30 * low:
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _pyplot() -> Any:

@@ -5,8 +5,8 @@ worker is full for it, then goes to the **first** of its choices that is not, an
 worker is full for a cold key when its load exceeds the mean by a part of the target, for the
 hottest keys when it reaches the mean, and for keys between by the logarithm of their share. So hot
 keys give way to cold ones and even out whatever those do; cold keys stay where their hash puts
-them; no key uses more workers than it must. A worker that falls behind is fetched up: by keys much
-hotter than others, and where there are none by keys that have it as their first or second choice.
+them; no key uses more workers than it must. A worker that falls behind is fetched up: by the
+hottest keys, and where there are none by keys that have it as their first or second choice.
 Nothing is planned; loads and shares fade, so drift is followed. The reasons and limits are in
 docs/graded.md.
 
@@ -46,11 +46,12 @@ from skewless.schemes.api import (
 from skewless.sketch.recent import Recent, add, recent
 
 AIM = 0.4  # of the target is what one source allows itself above the mean
-GRACE = 1.0  # message on top
-EARLY = 1000.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
-EARLIEST = 10.0  # but at most so many targets
-COLDEST = 1 / 200  # of a worker's share: keys below are cold
-HOT = 1 / 4  # of a worker's share and of the hottest key's: keys above go to a worker that lags
+EARLY = 1500.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
+EARLIEST = 10.0  # but at most so many targets or the mean, and at least one message
+RIVAL = 1 / 2  # of the hottest key's share, or a worker's share if that is more: the heat of 1
+COLDEST = 1 / 200  # keys of this heat or less are cold
+HOT = 1 / 2  # keys of this heat or more go to a worker that lags
+COOLING = 0.99  # of the hottest key's share is kept when a worker that lags is looked for
 LAGS = 0.1  # of the target is how far a worker may fall behind before hot keys are sent to it,
 BEHIND = 0.3  # before warm keys turn to it,
 FAR_BEHIND = 0.8  # before cold ones do
@@ -92,7 +93,7 @@ class GradedReport(NamedTuple):
 
 @njit(cache=True, inline="always")
 def _grade(heat: float) -> float:
-    """1 for a cold key, 0 for one that makes up a worker's share, by the logarithm between."""
+    """1 for a cold key, 0 for one of the hottest, by the logarithm between."""
     if heat <= COLDEST:
         return 1.0
     return max(0.0, math.log(heat) / math.log(COLDEST))
@@ -107,7 +108,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     share = add(tally.shares, hashed, weight)
     if laggard[1] == 0:
         laggard[0] = np.argmin(loads)
-        tally.hottest[0] *= 0.999
+        tally.hottest[0] *= COOLING
         laggard[1] = workers
     laggard[1] -= 1
     tally.hottest[0] = max(tally.hottest[0], share)
@@ -115,18 +116,15 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     sent[1] += gain[0]
     mean = sent[0] / workers
     message = gain[0] * (sent[0] / sent[1])
-    grace = message * GRACE + min(message * message * EARLY / mean, EARLIEST * target * mean)
-    heat = share * workers
+    earliest = min(1.0, EARLIEST * target) * mean
+    grace = max(message, min(message * message * EARLY / mean, earliest))
+    heat = share / max(1.0 / workers, RIVAL * tally.hottest[0])
     first = scale(hashed, np.uint64(workers))
     place = np.int64(hashed & np.uint64(HOMES - 1))
     home = np.int64(tally.homes[place])
     worker = first if home < 0 else home
     lowest = loads[laggard[0]]
-    if (
-        heat >= HOT
-        and share >= HOT * tally.hottest[0]
-        and lowest < mean * (1.0 - LAGS * target) - grace
-    ):
+    if heat >= HOT and lowest < mean * (1.0 - LAGS * target) - grace:
         worker = laggard[0]
     else:
         before = worker
@@ -236,9 +234,8 @@ class GradedChoices(Scheme):
         uneven = float(loads.max() / loads.mean()) - 1
         if uneven <= self.target:
             return None
-        needed = (2 + math.sqrt(4 + 4 * (1 - AIM) * self.target * EARLY)) / (
-            2 * (1 - AIM) * self.target
-        )
+        room = (1 - AIM) * self.target  # for a message, and the slack of small loads
+        needed = max(2 / room, (1 + math.sqrt(1 + 4 * room * EARLY)) / (2 * room))
         return (
             f"max/mean is {1 + uneven:.4g}, above the target of {1 + self.target:g}: a source "
             f"sends each worker {loads.mean() / sources:.0f} messages, and the target is sure only "
