@@ -60,8 +60,7 @@ def _draw(axis: Any, panel: Panel) -> None:
             width = 0.8 / len(panel.lines)
             places = [i + (number - (len(panel.lines) - 1) / 2) * width for i in range(len(line.x))]
             axis.bar(places, line.y, width, label=line.label, color=colour)
-            step = -(-len(line.x) // 12)
-            axis.set_xticks(range(0, len(line.x), step), [str(x) for x in line.x][::step])
+            _name_bars(axis, [str(x) for x in line.x])
         elif panel.kind == "points" and len(line.x) == 1:
             axis.scatter(line.x, line.y, label=line.label, color=colour, marker=marker)
         elif panel.kind == "points":
@@ -70,25 +69,38 @@ def _draw(axis: Any, panel: Panel) -> None:
             few = marker if len(line.x) <= 40 else None
             axis.plot(line.x, line.y, label=line.label, color=colour, marker=few, ms=4, lw=1.3)
     if panel.log_x:
-        _log_x(axis)
+        axis.set_xscale("log")
+        _plain_if_short(axis.xaxis, axis.get_xlim())
+    elif panel.kind != "bars":
+        axis.ticklabel_format(axis="x", scilimits=(-3, 4))
     if panel.log_y:
         axis.set_yscale("log")
+        _plain_if_short(axis.yaxis, axis.get_ylim())
     axis.set_title(panel.title, fontsize=10)
     axis.set_xlabel(panel.x_label)
     axis.set_ylabel(panel.y_label)
     axis.grid(alpha=0.3)
 
 
-def _log_x(axis: Any) -> None:
-    """A logarithmic axis, with plain numbers where it spans too little for powers of ten."""
+def _name_bars(axis: Any, names: Sequence[str]) -> None:
+    """At most twelve names, aslant where they would run into each other."""
+    step = -(-len(names) // 12)
+    shown = names[::step]
+    axis.set_xticks(range(0, len(names), step), shown)
+    if sum(map(len, shown)) > 40:
+        axis.tick_params("x", rotation=25)
+        for label in axis.get_xticklabels():
+            label.set(horizontalalignment="right", rotation_mode="anchor")
+
+
+def _plain_if_short(scale: Any, limits: tuple[float, float]) -> None:
+    """Plain numbers on a logarithmic scale that spans too little for powers of ten."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    axis.set_xscale("log")
-    low, high = axis.get_xlim()
-    if high < 30 * low:
-        axis.xaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
-        axis.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        axis.xaxis.set_minor_formatter(NullFormatter())
+    if limits[1] < 30 * limits[0]:
+        scale.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+        scale.set_major_formatter(StrMethodFormatter("{x:g}"))
+        scale.set_minor_formatter(NullFormatter())
 
 
 def _pyplot() -> Any:
