@@ -17,7 +17,7 @@ from skewless.simulate.replication import PairCounter
 from skewless.simulate.sources import Estimate, Sources
 from skewless.streams import Chunk, Stream
 from tests.naive import TWINS
-from tests.naive.hashing import choices
+from tests.naive.hashing import choices, source_of
 from tests.naive.off_greedy import learned_route
 
 ZIPF = "zipf:z=1.0,keys=10000,messages=1000000"
@@ -62,12 +62,18 @@ def test_a_source_key_keeps_its_messages_at_one_source():
     routed = system.route(keys, keys % 7)
     # Seven source keys on three sources, each a round robin of its own.
     sent = Counter()
-    owners = [choices(key, 3, 1, 0)[0] for key in range(7)]
+    owners = [source_of(key, 3, 0) for key in range(7)]
     for key, worker in zip(keys.tolist(), routed.tolist(), strict=True):
         source = owners[key % 7]
         assert worker == (source + sent[source]) % 4
         sent[source] += 1
     assert len(sent) > 1
+
+
+def test_the_source_of_a_key_says_nothing_of_its_choices():
+    keys = range(3000)
+    same = sum(source_of(key, 10, 0) == choices(key, 10, 1, 0)[0] for key in keys)
+    assert 200 < same < 400
 
 
 def test_the_oracle_shares_one_tally():
@@ -104,6 +110,16 @@ def test_checkpoints_record_max_minus_mean(workers, piece):
         loads = np.bincount(array[:place], minlength=5)
         assert excess == pytest.approx(loads.max() - place / 5)
     assert recorder.loads.tolist() == np.bincount(array, minlength=5).tolist()
+
+
+def test_loads_of_unequal_and_changing_workers_are_measured_by_their_capacities():
+    recorder = LoadRecorder(2, np.array([3.0, 1.0]))
+    recorder.add(np.array([0, 0, 1, 0] * 500, np.int32))
+    recorder.change(np.array([1.0, 1.0]))
+    recorder.add(np.array([0, 1] * 500, np.int32))
+    at, excesses = recorder.checkpoints()
+    assert excesses[at >= 100] == pytest.approx(0, abs=3)
+    assert (recorder.fair / 2).tolist() == [2000, 1000] == recorder.loads.tolist()
 
 
 def test_checkpoints_stay_bounded_and_evenly_spaced_on_a_long_stream():

@@ -142,6 +142,16 @@ def test_settling_makes_to_and_fro_ever_rarer_but_hears_a_saturated_worker_at_on
     assert source.counts == [before[0] - 1, before[1] + 1]
 
 
+def test_a_saturated_worker_need_not_wait_behind_one_that_is_only_busy():
+    source = Source("consistent:virtual=4,settle=true", 3)
+    source.tally.patience[2] = 8
+    source.hear(2, MORE, utilisation=0.7)
+    source.hear(0, LESS, utilisation=0.9)
+    assert source.counts == [4, 4, 4]
+    source.hear(1, LESS, utilisation=1.0)
+    assert source.counts == [4, 3, 5]
+
+
 @pytest.mark.parametrize("inner", ["porc", "key", "shuffle", "partial"])
 def test_every_inner_scheme_routes_as_its_twin_does(inner):
     from tests.naive import TWINS

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from skewless import folds
 from skewless.errors import SkewlessError
-from skewless.folds.groups import group_rows
+from skewless.folds.groups import Groups, group_rows
 from skewless.folds.worker import FoldJob, fold_batches, merge_sorted, split_sorted
 
 KEYS = st.sampled_from(["a", "b", "", "é", None])
@@ -119,6 +119,14 @@ def test_a_sum_of_longs_overflows_only_if_the_total_does(rows):
             folded(job, keys, [(values, pa.int64())], 2)
 
 
+def test_many_small_negative_numbers_have_small_halves():
+    fold = folds.sum("x")
+    high, low = fold.reduce_groups(Groups(np.zeros(3, np.int64), 1), [pa.array([-1, -2, 3])])
+    assert (high.to_pylist(), low.to_pylist()) == ([0], [0])
+    billions = [pa.array([0]), pa.array([-3 * 2**30])]
+    assert fold.finish_groups(billions).to_pylist() == [-3 * 2**30]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(KEYS, DOUBLES), max_size=30), st.integers(1, 3))
 def test_min_and_max_of_doubles_put_nan_above_every_number(rows, splits):
@@ -140,6 +148,24 @@ def test_sum_and_mean_keep_the_places_of_decimals():
     (total, mean) = folded(job, ["a"] * 3, [(values, kind)])["a"]
     assert total == decimal.Decimal("3.31")
     assert mean == decimal.Decimal("1.103333")
+
+
+def test_means_of_decimals_have_four_more_places_than_the_values():
+    values = [decimal.Decimal(v) for v in ("1.0001", "2.0000", "2.0001")]
+    kind = pa.decimal128(10, 4)
+    job = job_of([folds.mean("x")], {"x": kind})
+    assert folded(job, ["a"] * 3, [(values, kind)])["a"] == [decimal.Decimal("1.66673333")]
+    assert folds.mean("x").native([kind]) is None, "Spark's quotient would have four places"
+
+
+def test_a_sum_of_decimals_beyond_38_digits_is_one_sentence():
+    kind = pa.decimal128(38, 0)
+    job = job_of([folds.sum("x")], {"x": kind})
+    wide = [decimal.Decimal(9).scaleb(37)] * 4
+    with pytest.raises(SkewlessError, match="exceeds the 38 digits"):
+        folded(job, ["a"] * 4, [(wide, kind)])
+    there_and_back = [wide[0], wide[0], -wide[0]]
+    assert folded(job, ["a"] * 3, [(there_and_back, kind)])["a"] == [wide[0]]
 
 
 def test_min_and_max_order_strings_bytes_and_truths():

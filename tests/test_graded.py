@@ -10,6 +10,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes.graded import AIM, EARLIEST, EARLY, GradedChoices
 from skewless.simulate.balance import Case, balance_all
+from skewless.simulate.queues import Cluster, queue
 from skewless.sketch.recent import add, divide_down, recent
 from tests.naive import graded as naive
 from tests.test_laws import send, streams
@@ -41,6 +42,12 @@ def test_no_source_ever_loads_a_worker_beyond_its_bound(keys, workers, target, s
         mean = number / workers
         grace = max(1, min(EARLY / mean, min(1, EARLIEST * target) * mean))
         assert loads.max() < (1 + AIM * target) * mean + grace + 1.01
+
+
+def test_costs_that_are_known_are_shared_out_evenly():
+    cluster = Cluster(10, 0.9, costs="geometric:min=1,max=200,values=8")
+    busy = np.array(queue("zipf:z=1.0,keys=2000,messages=100000", "graded", cluster).utilisation)
+    assert busy.max() < 1.02 * busy.mean()
 
 
 @settings(max_examples=30)
@@ -127,7 +134,9 @@ def test_dividing_down_changes_no_share():
             divide_down(two)
 
 
-@pytest.mark.parametrize("parameters", [{"target": 0}, {"target": 1.5}, {"half_life": 0}])
+@pytest.mark.parametrize(
+    "parameters", [{"target": 0}, {"target": 1.5}, {"half_life": 0}, {"half_life": 1e9}]
+)
 def test_bad_parameters_are_one_sentence(parameters):
     with pytest.raises(SkewlessError, match="graded:"):
         GradedChoices(**parameters)

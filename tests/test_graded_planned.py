@@ -162,7 +162,7 @@ def test_without_news_the_plan_stays_and_short_streams_have_one():
         ("graded-planned:target=0", r"target is a share in \(0, 1\], not 0"),
         ("graded-planned:learn=0", "learn must be at least 1 message, not 0"),
         ("graded-planned:relearn=-1", "relearn must not be negative"),
-        ("graded-planned:half_life=0", "half_life is a positive number of messages"),
+        ("graded-planned:half_life=0", "half_life is at least 1 message"),
     ],
 )
 def test_mistakes_are_one_clear_sentence(spec, sentence):

@@ -1,5 +1,7 @@
 """Identities are Spark's xxhash64; choices are distinct and even. (Spark itself: tests/spark.)"""
 
+from datetime import UTC, date, datetime
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -42,6 +44,44 @@ def test_the_identity_depends_on_the_width_of_a_whole_number():
     assert narrow.tolist() == [xxhash.xxh64_intdigest((1).to_bytes(4, "little"), seed=42)]
     assert narrow.tolist() != identities(np.array([1], np.int64)).tolist()
     assert narrow.tolist() == identities(np.array([1], np.int16)).tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([5, -6], np.int64),
+        np.array([5, -6], np.int32),
+        np.array([5, 6], np.uint64),
+        np.array([0.5, np.nan], np.float32),
+        np.array([True, False]),
+        [date(2024, 2, 29)],
+        [datetime(2024, 2, 29, 12, 30, tzinfo=UTC)],
+        [b"a", None],
+    ],
+)
+def test_one_key_has_the_identity_that_an_array_of_it_has(values):
+    assert [identity(value) for value in values] == identities(values).tolist()
+    assert [identity(("a", value)) for value in values] == identities(
+        ["a"] * len(values), values
+    ).tolist()
+
+
+def test_nulls_hash_as_nothing_wherever_they_stand():
+    inside = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))
+    assert identities(inside).tolist() == identities(["a", None]).tolist()
+    assert identities([None, None]).tolist() == [42, 42]
+
+
+def test_times_finer_than_microseconds_hash_as_spark_keeps_them():
+    fine = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
+    plain = pa.array([1_700_000_000_123_456], pa.timestamp("us"))
+    assert identities(fine).tolist() == identities(plain).tolist()
+
+
+@pytest.mark.parametrize("key", [2**64, 1j, [1], {"a": 1}])
+def test_a_key_that_cannot_be_hashed_is_one_sentence(key):
+    with pytest.raises(SkewlessError, match=r"^[A-Z].*\S$"):
+        identity(key)
 
 
 def test_zero_has_one_sign_and_nan_one_bit_pattern():

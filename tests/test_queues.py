@@ -99,6 +99,7 @@ def test_equals_the_event_by_event_twin(
     assert seen.p99_latency == pytest.approx(p99, rel=0.01)
     assert seen.max_queue == max(twin.queues)
     assert seen.queued == twin.queued
+    assert seen.control_messages == twin.signals
     assert seen.utilisation == pytest.approx([b / times[-1] for b in twin.busy], abs=1e-9)
     if hasattr(seen.tallies[0], "owners"):
         for ours, theirs in zip(seen.tallies, twin.tallies, strict=True):
@@ -123,6 +124,11 @@ def test_a_scheme_that_learns_routes_as_it_does_without_time(scheme):
     seen = queue(stream, scheme, Cluster(6, 0.8, 3))
     routed = skewless.route(keys, scheme, 6, sources=3)
     assert seen.balance.loads == np.bincount(routed, minlength=6).tolist()
+
+
+def test_a_stream_that_ends_while_a_scheme_learns_is_one_sentence():
+    with pytest.raises(SkewlessError, match="learns from: give a longer stream"):
+        queue("zipf:z=1,keys=50,messages=500", "distribution-aware", Cluster(3, 0.5))
 
 
 @pytest.mark.parametrize("load", [0.5, 0.8])

@@ -128,6 +128,14 @@ def test_a_long_decaying_stream_equals_the_sum_of_faded_weights():
     assert summary.total[0] == pytest.approx(faded.sum())
 
 
+def test_preloaded_keys_do_not_fade_beside_each_other():
+    summary = space_saving(50, half_life=10)
+    keys = np.arange(40, dtype=np.uint64)
+    preload(summary, keys, np.full(40, 100.0), 4000.0)
+    assert [estimate(summary, key) for key in keys] == pytest.approx([100.0] * 40)
+    assert summarise(summary).total[0] == pytest.approx(4000)
+
+
 def test_a_preloaded_summary_knows_its_keys_and_the_total():
     summary = space_saving(10)
     preload(summary, np.array([3, 4], np.uint64), np.array([30.0, 10.0]), 100.0)

@@ -135,27 +135,38 @@ def _hash_slices(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], se
     return out
 
 
-def identity(key: str | bytes | int | float | tuple[Any, ...] | None) -> int:
-    """The identity of one key (a whole number counts as a long, a tuple as several columns)."""
+def identity(key: Any) -> int:
+    """The identity of one key: text, bytes, a number, a date, a time, or a tuple of such columns.
+
+    A whole number of Python counts as a long, one of NumPy keeps its width.
+    """
     parts = key if isinstance(key, tuple) else (key,)
     seed = SPARK_SEED
     for part in parts:
         if part is None:
             continue
-        seed = xxhash.xxh64_intdigest(_canonical_bytes(part), seed=seed)
+        plain = _canonical_bytes(part)
+        if plain is not None:
+            seed = xxhash.xxh64_intdigest(plain, seed=seed)
+        else:
+            one = np.asarray([part]) if isinstance(part, np.generic) else [part]
+            seed = int(_hash_column(_as_arrow(one), np.array([seed], np.uint64), False)[0])
     return seed
 
 
-def _canonical_bytes(part: str | bytes | int | float) -> bytes:
+def _canonical_bytes(part: Any) -> bytes | None:
+    """What Spark hashes of a plain value of Python; None for any other."""
     if isinstance(part, str):
         return part.encode()
     if isinstance(part, bytes):
         return part
     if isinstance(part, bool):
         return int(part).to_bytes(4, "little")
-    if isinstance(part, int):
+    if isinstance(part, int) and -(2**63) <= part < 2**63:
         return part.to_bytes(8, "little", signed=True)
-    return _double_bits(np.array([part])).tobytes()
+    if isinstance(part, float):
+        return _double_bits(np.array([part])).tobytes()
+    return None
 
 
 def identities(*columns: Any) -> U64:
@@ -180,7 +191,12 @@ def _as_arrow(column: Any) -> pa.Array:
         return column.combine_chunks()
     if isinstance(column, pa.Array):
         return column
-    return pa.array(column)
+    try:
+        return pa.array(column)
+    except (pa.ArrowException, OverflowError) as error:
+        raise SkewlessError(
+            f"Keys are of one type that 64 bits or text can hold, and these are not: {error}"
+        ) from None
 
 
 def _hash_column(array: pa.Array, seeds: U64, same_seed: bool) -> U64:
@@ -192,6 +208,8 @@ def _hash_column(array: pa.Array, seeds: U64, same_seed: bool) -> U64:
         kind = array.type
     if same_seed and (_is_text(kind) or _is_bytes(kind)):
         return _hash_dictionary(array.dictionary_encode(), seeds)
+    if pa.types.is_null(kind):
+        return seeds
     if array.null_count:
         # Spark leaves the hash of the columns before as it was when this one is null.
         return np.where(
@@ -204,7 +222,7 @@ def _hash_column(array: pa.Array, seeds: U64, same_seed: bool) -> U64:
 
 def _hash_dictionary(array: pa.DictionaryArray, seeds: U64) -> U64:
     words = array.dictionary
-    hashed = _hash_plain(words, np.full(len(words), SPARK_SEED, np.uint64))
+    hashed = _hash_column(words, np.full(len(words), SPARK_SEED, np.uint64), same_seed=False)
     codes = array.indices
     if not codes.null_count:
         return hashed[codes.to_numpy()]
@@ -232,7 +250,8 @@ def _hash_plain(array: pa.Array, seeds: U64) -> U64:
     if pa.types.is_date32(kind):
         return np.asarray(_hash_ints(_bits(array.cast(pa.int32()), np.int32), seeds))
     if pa.types.is_timestamp(kind):
-        micros = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+        # Spark keeps microseconds, and drops what is finer.
+        micros = array.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
         return np.asarray(_hash_longs(_bits(micros, np.int64), seeds))
     if pa.types.is_uint64(kind):
         return np.asarray(_hash_longs(array.to_numpy(), seeds))
@@ -279,10 +298,20 @@ def _double_bits(values: npt.NDArray[np.float64]) -> U64:
 
 def choice_seeds(seed: int) -> U64:
     """The hash seeds of the first two choices, u64[2]: the identities of two int literals."""
-    if not 0 <= seed < 2**30:
-        raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {seed}.")
+    _check_seed(seed)
     literals = pa.array([2 * seed, 2 * seed + 1], pa.int32())
     return identities(literals)
+
+
+def source_seeds(seed: int) -> U64:
+    """The hash seed of sources, u64[1], of its own: a key's source says nothing of its choices."""
+    _check_seed(seed)
+    return identities(pa.array([SALT - 1 - seed], pa.int32()))
+
+
+def _check_seed(seed: int) -> None:
+    if not 0 <= seed < 2**30:
+        raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {seed}.")
 
 
 def salt_seed() -> U64:

@@ -12,6 +12,12 @@ def choice_hash(key: int, number: int, seed: int) -> int:
     )
 
 
+def source_of(key: int, sources: int, seed: int) -> int:
+    literal = (-2 - seed).to_bytes(4, "little", signed=True)
+    start = xxhash.xxh64_intdigest(literal, seed=42)
+    return scale(xxhash.xxh64_intdigest(key.to_bytes(8, "little"), seed=start), sources)
+
+
 def scale(h: int, size: int) -> int:
     return ((h >> 33) * size) >> 31
 

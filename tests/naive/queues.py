@@ -22,7 +22,7 @@ class Seen:
     workers: list
     latencies: list
     queues: list  # at a message's worker when it has come
-    heard: int
+    signals: int  # sent, also those still on their way at the end
     queued: int  # when the last message has come
     busy: list  # until then
     tallies: list
@@ -43,7 +43,7 @@ def run(scheme, keys, costs, times, stages, change_at, delay, sources, seed, mer
         due = [k * merge[0] for k in range(1, int(times[-1] / merge[0]) + 2)]
         events += [(t, MERGE, 0, None) for t in due if t <= times[-1]]
     heapq.heapify(events)
-    heard = 0
+    signals = 0
 
     def capacity(worker, now):
         return stages[sum(now >= t for t in change_at)][worker]
@@ -83,16 +83,16 @@ def run(scheme, keys, costs, times, stages, change_at, delay, sources, seed, mer
                 key = np.uint64(keys[message])
                 kind = scheme.serve(plan, gauge, w, key, service, now, marked, note, signal)
                 if kind:
+                    signals += 1
                     about = (message % sources, w, kind, signal.copy())
                     heapq.heappush(events, (now + delay, HEAR, message, about))
             begin(workers[w], now)
         else:
             source, w, kind, said = about
-            heard += now <= times[-1]
             scheme.hear(plan, tallies[source], w, kind, said, now)
     end = times[-1]
     busy = [0.0] * len(workers)
     for w, first, last in services:
         busy[w] += max(0.0, min(last, end) - first)
     queued = sum(t + latency > end for t, latency in zip(times, latencies, strict=True))
-    return Seen(chosen, latencies, queues, heard, queued, busy, tallies)
+    return Seen(chosen, latencies, queues, signals, queued, busy, tallies)

@@ -269,6 +269,12 @@ def test_explain_says_in_words_what_will_run(df, capsys):
             lambda df: group(df, F.collate("w", "UTF8_LCASE").alias("c"), "key", 2),
             "has the collation UTF8_LCASE",
         ),
+        (
+            lambda df: group(
+                df.select("w", F.collate("w", "UTF8_LCASE").alias("c")), "w", "key", 2
+            ).fold(folds.min("c")),
+            "has the collation UTF8_LCASE",
+        ),
     ],
 )
 def test_mistakes_are_one_clear_sentence_before_any_job(df, run, sentence):

@@ -37,6 +37,8 @@ class Fold(ABC):
     columns: tuple[str, ...] = ()
     tolerance: float = 1e-9
     """By how much (relative) two results may differ and still count as the same."""
+    compares: bool = False
+    """Whether values are compared with each other, as bytes if they are text."""
 
     def alias(self, name: str) -> Self:
         """The same fold under another result name."""

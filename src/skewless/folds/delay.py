@@ -33,7 +33,7 @@ class Sleeping(Fold):
         self.speeds = None if speeds is None else check_speeds(speeds)
         self.name = fold.name
         self.columns = fold.columns
-        self.tolerance = fold.tolerance
+        self.tolerance, self.compares = fold.tolerance, fold.compares
 
     def on_worker(self, worker: int) -> Fold:
         """The same with the delay of this worker's speed."""

@@ -24,6 +24,8 @@ class DistinctCount(Fold):
     it merges the sketches itself (`hll_union_agg`).
     """
 
+    compares = True
+
     def __init__(self, column: str, lg_registers: int = 12) -> None:
         if not _LEAST <= lg_registers <= _MOST:
             raise SkewlessError(

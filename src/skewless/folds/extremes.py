@@ -18,6 +18,7 @@ class Extreme(Fold):
     """Base of min and max: nulls are ignored, the type stays."""
 
     _how: str
+    compares = True
 
     def __init__(self, column: str) -> None:
         self.columns = (check_column(self._how, column),)

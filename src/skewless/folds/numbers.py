@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numba import njit
 
+from skewless.errors import SkewlessError
 from skewless.folds.api import Fold, NativeMerge, check_column, refuse
 from skewless.folds.groups import I64, Groups, aggregate, valid_rows
 
@@ -67,8 +68,9 @@ class Count(Fold):
 class Sum(Fold):
     """The sum of a column: a long for whole numbers, a double for floats, else a wider decimal.
 
-    A long is summed in two halves, so that no order of messages overflows on the way: the result
-    overflows exactly when the total does, and then Spark's ANSI setting says what happens.
+    A long is summed in two halves, the low one signed, so that no order of messages overflows on
+    the way: the result overflows exactly when the total does, and then Spark's ANSI setting says
+    what happens. A decimal whose sum exceeds 38 digits is an error.
     """
 
     def __init__(self, column: str) -> None:
@@ -94,16 +96,16 @@ class Sum(Fold):
         if pa.types.is_integer(values.type):
             filled = pc.fill_null(values, 0).cast(pa.int64()).to_numpy()
             empty = np.bincount(groups.ids[valid_rows(values)], minlength=groups.size) == 0
-            return [
-                pa.array(sum_longs(groups, filled >> 32), mask=empty),
-                pa.array(sum_longs(groups, filled & _LOW), mask=empty),
-            ]
-        return [_sum(groups, values)]
+            # Signed, so that small negative numbers have small low halves, and many of them too.
+            low = (filled << 32) >> 32
+            high = (filled >> 32) + ((filled >> 31) & 1)
+            return [pa.array(sum_longs(groups, half), mask=empty) for half in (high, low)]
+        return [_sum(groups, values, self.name)]
 
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Partial sums add up."""
         if len(partials) == 1:
-            return [_sum(groups, partials[0])]
+            return [_sum(groups, partials[0], self.name)]
         empty = np.bincount(groups.ids[valid_rows(partials[0])], minlength=groups.size) == 0
         return [
             pa.array(sum_longs(groups, pc.fill_null(half, 0).to_numpy()), mask=empty)
@@ -153,12 +155,12 @@ class Mean(Fold):
     def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """Sum and count the values that are not null."""
         counts = np.bincount(groups.ids[valid_rows(columns[0])], minlength=groups.size)
-        return [_sum(groups, columns[0]), pa.array(counts.astype(np.int64))]
+        return [_sum(groups, columns[0], self.name), pa.array(counts.astype(np.int64))]
 
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Sums and counts add up."""
         sums, counts = partials
-        return [_sum(groups, sums), pa.array(sum_longs(groups, counts.to_numpy()))]
+        return [_sum(groups, sums, self.name), pa.array(sum_longs(groups, counts.to_numpy()))]
 
     def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
         """Sum over count; null if there was nothing."""
@@ -174,24 +176,34 @@ class Mean(Fold):
             ]
         return pa.array(means, pa.decimal128(_MOST_DIGITS, places))
 
-    def native(self, types: Sequence[pa.DataType]) -> NativeMerge:
-        """Spark's sums, and their quotient."""
-        quotient = "try_divide({0}, {1})"
+    def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
+        """Spark's sums, and their quotient; Spark's quotient of decimals has too few places."""
         if pa.types.is_decimal(types[0]):
-            quotient = f"cast({quotient} as {_sql(self.result_type(types))})"
-        return NativeMerge(("sum({0})", "sum({1})"), quotient)
+            return None
+        return NativeMerge(("sum({0})", "sum({1})"), "try_divide({0}, {1})")
 
 
-def _sum(groups: Groups, values: pa.Array) -> pa.Array:
+def _sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
     """The sum as a double or a decimal; null for a group without a value."""
     if pa.types.is_decimal(values.type):
-        widest = pa.decimal128(_MOST_DIGITS, values.type.scale)
-        return aggregate(groups, values.cast(widest), "sum").cast(widest)
+        return _decimal_sum(groups, values, name)
     valid = valid_rows(values)
     ids = groups.ids[valid]
     numbers = values.drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     sums = np.bincount(ids, weights=numbers, minlength=groups.size).astype(np.float64)
     return pa.array(sums, mask=np.bincount(ids, minlength=groups.size) == 0)
+
+
+def _decimal_sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
+    scale = values.type.scale
+    # Arrow's sums of 38 digits wrap; those of 76 cannot before there are 10³⁸ values.
+    sums = aggregate(groups, values.cast(pa.decimal256(2 * _MOST_DIGITS, scale)), "sum")
+    try:
+        return sums.cast(pa.decimal128(_MOST_DIGITS, scale))
+    except pa.ArrowInvalid:
+        raise SkewlessError(
+            f"{name} exceeds the {_MOST_DIGITS} digits of a decimal: sum a double instead."
+        ) from None
 
 
 def _sum_type(fold: str, column: str, kind: pa.DataType, digits: int) -> pa.DataType:

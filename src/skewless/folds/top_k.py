@@ -29,6 +29,8 @@ class TopK(Fold):
     than that may be missing. Nulls are ignored.
     """
 
+    compares = True
+
     def __init__(self, column: str, k: int = 10, counters: int | None = None) -> None:
         self.columns = (check_column("top_k", column),)
         if k < 1:

@@ -40,6 +40,7 @@ _PATIENCE = 256  # slots for which a worker must ask at most, with settle
 _SATURATED = 0.99  # utilisation of a worker that was never idle
 _INNER = ("porc", "key", "shuffle", "partial")
 _PORC, _KEY, _SHUFFLE = 0, 1, 2
+_ANYONE, _PATIENT, _SATURATED_ONLY = 0, 1, 2  # who of a queue counts
 
 
 class InnerPlan(NamedTuple):
@@ -190,14 +191,17 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
 
 @njit(cache=True)
 def _pair(plan: Any, tally: Any, now: float) -> None:
-    """While someone waits in both queues, move one virtual worker from busy to idle."""
+    """While someone waits in both queues, move one virtual worker from busy to idle.
+
+    With settle both must have asked long enough, but a saturated worker is heard at once.
+    """
     while True:
-        giver = _first(tally, LESS, plan.settle[0] == 0, plan.settle[0] == 1)
-        if giver < 0:
-            return
-        saturated = tally.saturated[giver] == 1
-        taker = _first(tally, MORE, plan.settle[0] == 0 or saturated, False)
-        if taker < 0:
+        giver = _first(tally, LESS, _SATURATED_ONLY if plan.settle[0] else _ANYONE)
+        urgent = giver >= 0 and tally.saturated[giver] == 1
+        if giver < 0 and plan.settle[0]:
+            giver = _first(tally, LESS, _PATIENT)
+        taker = _first(tally, MORE, _PATIENT if plan.settle[0] and not urgent else _ANYONE)
+        if giver < 0 or taker < 0:
             return
         least = -1
         for virtual in range(tally.owners.size):
@@ -209,19 +213,20 @@ def _pair(plan: Any, tally: Any, now: float) -> None:
         tally.counts[giver] -= 1
         tally.counts[taker] += 1
         tally.moves[0] += 1
-        _grow_patient(tally, giver, LESS, saturated, now)
-        _grow_patient(tally, taker, MORE, saturated, now)
+        _grow_patient(tally, giver, LESS, urgent, now)
+        _grow_patient(tally, taker, MORE, urgent, now)
 
 
 @njit(cache=True)
-def _first(tally: Any, mood: int, at_once: bool, if_saturated: bool) -> int:
-    """The worker longest in this queue, or −1; unless at once, of those that asked long enough."""
+def _first(tally: Any, mood: int, who: int) -> int:
+    """The worker longest in this queue, of those that count; −1 if there is none."""
     first = -1
     for worker in range(tally.moods.size):
         if tally.moods[worker] != mood:
             continue
-        ripe = at_once or tally.asked[worker] >= tally.patience[worker]
-        if not ripe and not (if_saturated and tally.saturated[worker]):
+        if who == _PATIENT and tally.asked[worker] < tally.patience[worker]:
+            continue
+        if who == _SATURATED_ONLY and not tally.saturated[worker]:
             continue
         if first < 0 or tally.places[worker] < tally.places[first]:
             first = worker

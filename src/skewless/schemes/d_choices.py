@@ -28,7 +28,7 @@ from numba import njit
 from skewless.errors import SkewlessError
 from skewless.hashing import first_choice, next_choice, second_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
-from skewless.schemes.head import HeadPlan, HeadScheme, is_head
+from skewless.schemes.head import HeadPlan, HeadScheme, is_head, less_loaded
 from skewless.sketch.space_saving import SpaceSaving, add
 
 _FIRST_REFRESH = 64
@@ -168,13 +168,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
         worker = _least_loaded(cursors, slot, loads, choices[0], workers, prime)
         least = loads[worker]
     else:
-        worker = first_choice(key, seeds, workers)
-        least = loads[worker]
-        if workers > 1:
-            choice = second_choice(key, seeds, workers, worker)
-            load = loads[choice]
-            worker = choice if load < least else worker
-            least = min(load, least)
+        worker, least = less_loaded(loads, key, seeds, workers)
     loads[worker] = least + weight
     return worker
 

@@ -144,9 +144,9 @@ class DistributionAware(Scheme):
             raise SkewlessError(f"{self.name}:relearn must not be negative, not {self.relearn}.")
         if not 0 <= self.budget <= 1:
             raise SkewlessError(f"{self.name}:budget is a share in [0, 1], not {self.budget}.")
-        if self.half_life is not None and not self.half_life > 0:
+        if self.half_life is not None and not self.half_life >= 1:
             raise SkewlessError(
-                f"{self.name}:half_life is a positive number of messages, not {self.half_life}."
+                f"{self.name}:half_life is at least 1 message, not {self.half_life}."
             )
 
     @property

@@ -205,21 +205,32 @@ class DynamicKeyGrouping(Scheme):
                 "dynamic's baby, teenage and old are shares of the expected keys: give three "
                 f"positive shares that sum to 1, not {self.baby} + {self.teenage} + {self.old}."
             )
+        if min(self._places()) < 1:
+            raise SkewlessError(
+                f"dynamic's baby, teenage and old leave {self._places()} places of {self.keys} "
+                "keys: give each at least one."
+            )
         for name in ("rate", "cycle_s", "old_cycle_s"):
-            if not getattr(self, name) > 0:
-                raise SkewlessError(f"dynamic:{name} must be above 0, not {getattr(self, name)}.")
+            if not 0 < getattr(self, name) < math.inf:
+                raise SkewlessError(
+                    f"dynamic:{name} must be above 0 and finite, not {getattr(self, name)}."
+                )
         if not (0 <= self.hysteresis <= 1 and 0 < self.keeps <= 1 and self.warm_up_s >= 0):
             raise SkewlessError(
                 "dynamic takes hysteresis from 0 to 1, keeps above 0 and up to 1, "
                 "and warm_up_s of at least 0."
             )
 
+    def _places(self) -> tuple[int, int, int]:
+        """Of baby, teenage and old keys."""
+        teenage, old = round(self.keys * self.teenage), round(self.keys * self.old)
+        return self.keys - teenage - old, teenage, old
+
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> DynamicPlan:
         """The thresholds of table 1, nothing learned."""
         check_workers(workers, self.least_workers)
         limit = thresholds(workers)
         band = limit.threshold - limit.ideal
-        teenage, old = round(self.keys * self.teenage), round(self.keys * self.old)
         return DynamicPlan(
             workers=np.array([workers]),
             seeds=choice_seeds(seed),
@@ -227,7 +238,7 @@ class DynamicKeyGrouping(Scheme):
             most_workers=np.array([limit.most_workers]),
             per_message_s=np.array([1 / self.rate if self.clock == "messages" else 0.0]),
             cycles_s=np.array([self.cycle_s, self.old_cycle_s, self.warm_up_s]),
-            places=np.array([self.keys - teenage - old, teenage, old]),
+            places=np.array(self._places()),
             keeps=np.array([self.keeps]),
             warm=np.zeros(1, np.int64),
             start=np.zeros(workers),

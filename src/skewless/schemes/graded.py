@@ -43,7 +43,7 @@ from skewless.schemes.api import (
     Scheme,
     check_workers,
 )
-from skewless.sketch.recent import Recent, add, recent
+from skewless.sketch.recent import LONGEST, Recent, add, recent
 
 AIM = 0.4  # of the target is what one source allows itself above the mean
 EARLY = 1500.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
@@ -176,6 +176,7 @@ class GradedChoices(Scheme):
     half_life: float = 200_000.0
 
     name: ClassVar[str] = "graded"
+    knows_costs: ClassVar[bool] = True
     choose: ClassVar[Any] = staticmethod(choose)
     hear: ClassVar[Any] = staticmethod(hear)
 
@@ -185,8 +186,10 @@ class GradedChoices(Scheme):
                 f"graded:target is how far max/mean may exceed 1, above 0 and up to 1, "
                 f"not {self.target}."
             )
-        if not self.half_life >= 1:
-            raise SkewlessError(f"graded:half_life is at least 1 message, not {self.half_life}.")
+        if not 1 <= self.half_life <= LONGEST:
+            raise SkewlessError(
+                f"graded:half_life is from 1 to {LONGEST:,.0f} messages, not {self.half_life}."
+            )
 
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> GradedPlan:
         """Seeds, and the workers' rates."""

@@ -26,6 +26,7 @@ from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Schem
 from skewless.schemes.learning import (
     LearningReport,
     buckets_of,
+    faded_messages,
     learn,
     merge_reports,
     remember,
@@ -134,9 +135,9 @@ class PlannedGradedChoices(Scheme):
             )
         if self.relearn < 0:
             raise SkewlessError(f"{self.name}:relearn must not be negative, not {self.relearn}.")
-        if self.half_life is not None and not self.half_life > 0:
+        if self.half_life is not None and not self.half_life >= 1:
             raise SkewlessError(
-                f"{self.name}:half_life is a positive number of messages, not {self.half_life}."
+                f"{self.name}:half_life is at least 1 message, not {self.half_life}."
             )
 
     @property
@@ -194,7 +195,7 @@ class PlannedGradedChoices(Scheme):
         if not report.messages[0]:
             return plan
         plan, known, counted = remember(plan, report, self.half_life)
-        message = float(report.summary.total[0] / report.messages[0])
+        message = float(report.summary.total[0]) / faded_messages(report, self.half_life)
         warm = _warm(plan, known, counted, LEAST_MESSAGES * message)
         workers = int(plan.workers[0])
         mean = float(warm.rest.sum() + warm.weights.sum()) / workers

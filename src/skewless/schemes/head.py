@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from skewless.errors import SkewlessError
-from skewless.hashing import choice_seeds, least_prime
+from skewless.hashing import choice_seeds, first_choice, least_prime, second_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
 from skewless.sketch.space_saving import (
     SpaceSaving,
@@ -61,6 +61,19 @@ def is_head(summary: Any, slot: np.int64, theta: float) -> bool:
     return count > theta * summary.total[0] and count >= FEWEST_MESSAGES * summary.gain[0]
 
 
+@njit(cache=True, inline="always")
+def less_loaded(loads: F64, key: np.uint64, seeds: U64, workers: int) -> tuple[np.int64, float]:
+    """The less loaded of a tail key's two choices, and its load; of equals, the first."""
+    worker = first_choice(key, seeds, workers)
+    least = loads[worker]
+    if workers > 1:
+        choice = second_choice(key, seeds, workers, worker)
+        load = loads[choice]
+        worker = choice if load < least else worker
+        least = min(load, least)
+    return worker, least
+
+
 @dataclass(frozen=True)
 class HeadScheme(Scheme):
     """Base of the two; parameters as there."""
@@ -71,9 +84,9 @@ class HeadScheme(Scheme):
     def __post_init__(self) -> None:
         if self.theta is not None and not 0 < self.theta <= 1:
             raise SkewlessError(f"{self.name}:theta is a share in (0, 1], not {self.theta}.")
-        if self.half_life is not None and not self.half_life > 0:
+        if self.half_life is not None and not self.half_life >= 1:
             raise SkewlessError(
-                f"{self.name}:half_life is a positive number of messages, not {self.half_life}."
+                f"{self.name}:half_life is at least 1 message, not {self.half_life}."
             )
 
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> HeadPlan:

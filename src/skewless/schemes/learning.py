@@ -67,6 +67,14 @@ def merge_reports(a: LearningReport, b: LearningReport) -> LearningReport:
     )
 
 
+def faded_messages(report: LearningReport, half_life: float | None) -> float:
+    """How many messages the report's total stands for: with a half-life, older ones count less."""
+    if half_life is None:
+        return float(report.messages[0])
+    kept, sources = 0.5 ** (1 / half_life), float(report.sources[0])
+    return sources * (1 - kept ** (float(report.messages[0]) / sources)) / (1 - kept)
+
+
 def remember(
     plan: Any, report: LearningReport, half_life: float | None
 ) -> tuple[Any, Summary, F64]:

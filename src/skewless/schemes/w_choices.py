@@ -17,9 +17,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
-from skewless.hashing import first_choice, second_choice
 from skewless.schemes.api import F64, I64, TRUE_LOAD
-from skewless.schemes.head import HeadPlan, HeadScheme, is_head
+from skewless.schemes.head import HeadPlan, HeadScheme, is_head, less_loaded
 from skewless.sketch.space_saving import SpaceSaving, add
 
 
@@ -61,13 +60,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
         worker = least_loaded(loads, tally.floor, tally.hand)
         least = loads[worker]
     else:
-        worker = first_choice(key, seeds, workers)
-        least = loads[worker]
-        if workers > 1:
-            choice = second_choice(key, seeds, workers, worker)
-            load = loads[choice]
-            worker = choice if load < least else worker
-            least = min(load, least)
+        worker, least = less_loaded(loads, key, seeds, workers)
     loads[worker] = least + weight
     return worker
 

@@ -7,7 +7,7 @@ within a limit (`replication`), and a stream is read chunk by chunk.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -60,23 +60,43 @@ class BalanceResult:
 
 
 class LoadRecorder:
-    """Loads so far, and max − mean at evenly spaced checkpoints of a stream of unknown length."""
+    """Loads so far, and max − mean at evenly spaced checkpoints of a stream of unknown length.
 
-    def __init__(self, workers: int) -> None:
+    Of unequal workers the maximum is of loads divided by W times the worker's share of all
+    capacity; where capacities change, messages are shared out by those that held when they came.
+    """
+
+    def __init__(self, workers: int, capacities: F64 | None = None) -> None:
         self.loads = np.zeros(workers, np.int64)
-        self._state = np.array([0, 0, _FIRST_INTERVAL, 0])  # messages, max, interval, checkpoints
-        self._maxima = np.zeros(_CHECKPOINTS, np.int64)
+        self._state = np.array([0, _FIRST_INTERVAL, 0, 0])  # messages, interval, checkpoints, since
+        self._maxima = np.zeros(_CHECKPOINTS)
+        self._fair = np.zeros(workers)  # W times what each should have got until `since`
+        self._rates = np.ones(workers)
+        if capacities is not None:
+            self.change(capacities)
+
+    def change(self, capacities: F64) -> None:
+        """From the next message on workers have these."""
+        self._fair, self._state[3] = self.fair, self.messages
+        self._rates = capacities / capacities.mean()
+
+    @property
+    def fair(self) -> F64:
+        """In messages, W times what each worker should have got: what its capacity was worth."""
+        return self._fair + self._rates * (self.messages - int(self._state[3]))
 
     def add(self, workers: I32) -> None:
         """Record these messages' workers."""
         done = 0
         while done < workers.size:
-            done = _record(self.loads, workers, done, self._state, self._maxima)
-            if self._state[3] == _CHECKPOINTS:
+            done = _record(
+                self.loads, self._fair, self._rates, workers, done, self._state, self._maxima
+            )
+            if self._state[2] == _CHECKPOINTS:
                 # Full: keep every second checkpoint, at twice the interval.
                 self._maxima[: _CHECKPOINTS // 2] = self._maxima[1::2].copy()
-                self._state[2] *= 2
-                self._state[3] = _CHECKPOINTS // 2
+                self._state[1] *= 2
+                self._state[2] = _CHECKPOINTS // 2
 
     @property
     def messages(self) -> int:
@@ -85,20 +105,22 @@ class LoadRecorder:
 
     def checkpoints(self) -> tuple[I64, F64]:
         """At which messages, and max − mean there; a short stream has one, its end."""
-        count = int(self._state[3])
+        count = int(self._state[2])
         if not count:
             at = np.array([self.messages])
-            maxima = np.array([self.loads.max()])
+            maxima = np.array([measures.normalised(self.loads, self.fair).max()])
         else:
-            at = self._state[2] * np.arange(1, count + 1)
+            at = self._state[1] * np.arange(1, count + 1)
             maxima = self._maxima[:count]
         return at, maxima - at / self.loads.size
 
 
 @njit(cache=True)
-def _record(loads: I64, workers: I32, start: int, state: I64, maxima: I64) -> int:
+def _record(
+    loads: I64, fair: F64, rates: F64, workers: I32, start: int, state: I64, maxima: F64
+) -> int:
     """Count until the checkpoints are full or the messages used up; where it stopped."""
-    messages, most, interval, filled = state[0], state[1], state[2], state[3]
+    messages, interval, filled, since = state[0], state[1], state[2], state[3]
     due = interval - messages % interval
     i = start
     while i < workers.size and filled < maxima.size:
@@ -106,15 +128,17 @@ def _record(loads: I64, workers: I32, start: int, state: I64, maxima: I64) -> in
         due -= stop - i
         messages += stop - i
         for j in range(i, stop):
-            load = loads[workers[j]] + 1
-            loads[workers[j]] = load
-            most = max(most, load)
+            loads[workers[j]] += 1
         i = stop
         if due == 0:
+            most = 0.0
+            for w in range(loads.size):
+                should = fair[w] + rates[w] * (messages - since)
+                most = max(most, loads[w] * (messages / should))
             maxima[filled] = most
             filled += 1
             due = interval
-    state[0], state[1], state[3] = messages, most, filled
+    state[0], state[2] = messages, filled
     return i
 
 
@@ -161,22 +185,18 @@ def balance_all(
     flow = stream_of(stream)
     runs = [_Run(case, seed, replication) for case in cases]
 
-    def chunks() -> Iterator[Chunk]:
-        for chunk in flow.chunks(seed, source_column):
-            yield chunk
-            if progress:
-                progress(chunk.keys.size)
-
     learners = [run for run in runs if run.scheme.learns == "stream"]
     if learners:
-        for chunk in chunks():
+        for chunk in flow.chunks(seed, source_column):
             for run in learners:
                 run.system.route(chunk.keys, chunk.sources)
         for run in learners:
             run.system.adopt(run.system.learned_plan())
-    for chunk in chunks():
+    for chunk in flow.chunks(seed, source_column):
         for run in runs:
             run.add(chunk)
+        if progress:
+            progress(chunk.keys.size)
     return [run.result(flow.spec) for run in runs]
 
 
@@ -197,6 +217,9 @@ class _Run:
         self._routing_s = 0.0
 
     def add(self, chunk: Chunk) -> None:
+        if not self._routing_s:
+            # Compile, or load what was compiled, before the clock starts.
+            self.system.warm_up()
         start_s = time.perf_counter()
         routed = self.system.route(chunk.keys, chunk.sources)
         self._routing_s += time.perf_counter() - start_s

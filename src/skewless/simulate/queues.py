@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from skewless import measures
+from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import F64
 from skewless.schemes.loops import specialise
@@ -69,7 +70,7 @@ class QueueResult:
     throughput: float  # messages finished by the last arrival, per unit of time
     finished: int  # by the last arrival
     queued: int  # not finished by then
-    control_messages: int  # signals from workers to sources
+    control_messages: int  # signals from workers to sources, for all messages that came
     elapsed: float  # time from 0 to the last arrival
     series: Series
     plan: Any  # the last one
@@ -127,7 +128,7 @@ class QueueRun:
         self._note = np.zeros(scheme.note_floats)
         self._knows_costs = scheme.knows_costs
         self._loop = _LOOPS.setdefault(type(scheme), specialise(queue_loop, type(scheme)))
-        self._recorder = LoadRecorder(cluster.workers)
+        self._recorder = LoadRecorder(cluster.workers, capacities)
         self._pairs = PairCounter(cluster.workers) if replication else None
         self._histogram = LatencyHistogram()
         self._series = SeriesRecorder(stream.length())
@@ -163,6 +164,11 @@ class QueueRun:
             steps = [SPAN, keys.size - done, self._series.until_next(self.messages)]
             if self._next_plan:
                 steps.append(self._next_plan - self.messages)
+            for at, capacities in self.cluster.changes:
+                if at == self.messages:
+                    self._recorder.change(np.asarray(capacities, np.float64))
+                elif at > self.messages:
+                    steps.append(at - self.messages)
             stop = done + min(steps)
             self._add_span(np.ascontiguousarray(keys[done:stop]))
             done = stop
@@ -282,6 +288,11 @@ class QueueRun:
 
     def result(self) -> QueueResult:
         """All figures; the run may go on afterwards."""
+        if self.scheme.learns == "prefix" and not self._learned:
+            raise SkewlessError(
+                f"The stream {self.stream.spec} ends within the {self._next_plan} messages that "
+                f"{self.scheme.spec} learns from: give a longer stream or learn from less."
+            )
         queues, interval = self._queues, self.interval
         row = self._row()
         elapsed = max(self._now, 1e-300)
@@ -309,8 +320,8 @@ class QueueRun:
         )
 
     def _balance(self) -> BalanceResult:
-        loads = self._recorder.loads
-        capacities = self.cluster.starting_capacities()
+        loads, fair = self._recorder.loads, self._recorder.fair
+        even = measures.normalised(loads, fair)
         at, excesses = self._recorder.checkpoints()
         counted = self._pairs.count() if self._pairs else Counted(0, 0)
         return BalanceResult(
@@ -321,11 +332,11 @@ class QueueRun:
             messages=self.messages,
             keys=counted.keys,
             loads=loads.tolist(),
-            imbalance=measures.imbalance(loads, capacities),
+            imbalance=measures.imbalance(loads, fair),
             average_imbalance=measures.average_imbalance(excesses, self.messages),
-            percent_imbalance=measures.percent_imbalance(loads, capacities),
-            stddev=measures.stddev(loads),
-            stddev_percent=measures.stddev_percent(loads),
+            percent_imbalance=measures.percent_imbalance(loads, fair),
+            stddev=measures.stddev(even),
+            stddev_percent=measures.stddev_percent(even),
             replication=measures.replication(counted.pairs, counted.keys),
             learned=self._learned,
             messages_per_second=self.messages / self._running_s,

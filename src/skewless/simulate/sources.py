@@ -2,7 +2,7 @@
 
 Message i goes to source i mod S, or to the source that its source key hashes to. The load that a
 source goes by is its own count (`local`), one tally shared by all (`global`, the oracle), or its
-own count set to the true loads every T messages (`probe:T`).
+own count set to its share of the true loads every T messages (`probe:T`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 from numba import njit
 
 from skewless.errors import SkewlessError
-from skewless.hashing import choice_seeds, first_choice
+from skewless.hashing import first_choice, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
@@ -59,7 +59,7 @@ class Sources:
         self.count = sources
         self.estimate = estimate
         self.sent = 0
-        self._seeds = choice_seeds(seed)
+        self._seeds = source_seeds(seed)
         self._loads = np.zeros(workers)
         self._next_plan = (
             scheme.learning_messages if scheme.learns == "prefix" else scheme.replan_every
@@ -72,6 +72,11 @@ class Sources:
         tallies = 1 if self.estimate.shared else self.count
         self.tallies = [self.scheme.tally(plan, s) for s in range(tallies)]
         self._loads[:] = 0
+
+    def warm_up(self) -> None:
+        """Compile the scheme's router, or load what was compiled."""
+        nothing = np.empty(0)
+        self._route_source(0, nothing.astype(np.uint64), nothing, nothing.astype(np.int32))
 
     def learned_plan(self) -> Any:
         """What the driver plans from the reports of all sources."""
@@ -155,6 +160,16 @@ def _positions(source_keys: U64, seeds: U64, count: int) -> list[npt.NDArray[np.
     return np.split(order, np.searchsorted(owners[order], np.arange(1, count)))
 
 
+def _as_identities(keys: npt.NDArray[Any]) -> U64:
+    array = np.ascontiguousarray(keys)
+    if array.dtype.kind not in "iu":
+        raise SkewlessError(
+            f"Keys are whole numbers here, not {array.dtype}: "
+            "skewless.identities(keys) makes them of anything else."
+        )
+    return array.astype(np.uint64, copy=False)
+
+
 def route(keys: U64, scheme: Scheme | str, workers: int, *, sources: int = 1, seed: int = 0) -> I32:
     """The worker of every message; message i comes from source i mod `sources`.
 
@@ -162,7 +177,7 @@ def route(keys: U64, scheme: Scheme | str, workers: int, *, sources: int = 1, se
     a prefix routes that prefix provisionally, then the rest as learned.
     """
     made = scheme_of(scheme)
-    array = np.ascontiguousarray(keys, dtype=np.uint64)
+    array = _as_identities(keys)
     system = Sources(made, workers, sources, seed, Estimate())
     if made.learns == "stream":
         system.route(array)

@@ -19,6 +19,7 @@ F64 = npt.NDArray[np.float64]
 F32 = npt.NDArray[np.float32]
 
 COLUMNS = 1 << 16
+LONGEST = 1e7  # half-life: counters of single precision tell messages apart up to 2²⁴ of them
 _LARGEST_GAIN = 2.0**60
 
 

@@ -93,8 +93,8 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
     """An empty summary; `half_life` is in messages, None for no decay."""
     if capacity < 1:
         raise SkewlessError(f"A summary needs at least 1 counter, not {capacity}.")
-    if half_life is not None and not half_life > 0:
-        raise SkewlessError(f"A half-life is a positive number of messages, not {half_life}.")
+    if half_life is not None and not half_life >= 1:
+        raise SkewlessError(f"A half-life is at least 1 message, not {half_life}.")
     cells = 1 << (4 * capacity - 1).bit_length()
     return SpaceSaving(
         np.zeros(capacity, np.uint64),
@@ -257,7 +257,10 @@ def estimate(summary: Any, key: np.uint64) -> float:
 
 def preload(summary: SpaceSaving, keys: U64, counts: F64, total: float) -> None:
     """Let an empty summary begin with these keys, as if they had come that often out of `total`."""
+    growth = float(summary.growth[0])
+    summary.growth[0] = 1.0  # they come at once, so none fades beside the next
     add_all(summary, keys, counts)
+    summary.growth[0] = growth
     summary.total[0] = max(total, summary.total[0])
     summary.messages[0] = summary.total[0]
     summary.gain[0] = 1.0

@@ -129,6 +129,11 @@ def check_group_key(name: str, kind: DataType) -> None:
             f"Column '{name}' of type {kind.simpleString()} cannot be grouped by as a whole: "
             "give its fields as a list of key columns."
         )
+    check_collation(name, kind)
+
+
+def check_collation(name: str, kind: DataType) -> None:
+    """Refuse text that Spark compares otherwise than by its bytes."""
     if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
         raise SkewlessError(
             f"Column '{name}' has the collation {kind.collation}, by which different texts may be "

@@ -13,7 +13,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
-from skewless.spark.inputs import field_of
+from skewless.spark.inputs import check_collation, field_of
 from skewless.spark.keys import Keys
 
 
@@ -47,6 +47,8 @@ def bind(
     """Bind folds to a DataFrame; every mistake is one sentence, and no job starts."""
     _check_folds(folds, key.fields)
     values = tuple(dict.fromkeys(name for fold in folds for name in fold.columns))
+    for name in {name for fold in folds if fold.compares for name in fold.columns}:
+        check_collation(name, field_of(df, name).dataType)
     kinds = {name: arrow_type(name, field_of(df, name).dataType) for name in values}
     types = [[kinds[name] for name in fold.columns] for fold in folds]
     pairs = list(zip(folds, types, strict=True))
