@@ -19,7 +19,7 @@ from skewless.spark import group
 from tests.spark.own_folds import Lawless, Longest
 
 SCHEMES = ["key", "partial", "partial:choices=3", "shuffle"]
-DDL = "w string, x double, n int, l long, s string, d decimal(10, 2), t timestamp, day date"
+DDL = "w string, x double, n int, l long, s string, d decimal(10, 4), t timestamp, day date"
 
 
 def messages(count=600):
