@@ -47,6 +47,17 @@ def test_few_series_have_a_legend_in_each_panel(drawn):
     assert shown == [["a", "b"], ["a", "c"]]
 
 
+def test_a_series_looks_the_same_in_every_panel(drawn):
+    lines = {name: Line(name, [1, 2], [0.1, 0.2]) for name in ("a", "b", "c")}
+    panels = [Panel("p", "x", "y", [lines[name] for name in names]) for names in ("abc", "bca")]
+    first, second = (
+        {line.get_label(): (line.get_color(), line.get_marker()) for line in axis.lines}
+        for axis in drawn(panels).axes
+    )
+    assert first == second
+    assert len(set(first.values())) == 3
+
+
 def test_a_series_among_points_is_a_line_and_short_spans_have_plain_numbers(drawn):
     panel = points(["a", "b"])
     bound = Line("bound", [1.0, 1.0], [0.01, 1.0])

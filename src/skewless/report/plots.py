@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +32,14 @@ def save(panels: Sequence[Panel], title: str, path: Path) -> None:
     )
     for axis in axes.flat[len(panels) :]:
         axis.set_visible(False)
+    labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
+    looks = {label: number for number, label in enumerate(labels)}
     for axis, panel in zip(axes.flat, panels, strict=False):
-        _draw(axis, panel)
+        _draw(axis, panel, looks)
     figure.suptitle("\n".join(textwrap.wrap(title, 10 + 42 * columns)))
     if _one_legend(panels):
-        handles, labels = axes.flat[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize=8)
+        handles, names = axes.flat[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside lower center", ncols=2 * columns, fontsize=8)
     else:
         for axis in axes.flat[: len(panels)]:
             axis.legend(fontsize=7)
@@ -51,14 +53,16 @@ def _one_legend(panels: Sequence[Panel]) -> bool:
     return len(first) > INSIDE and all(labels == first for labels in others)
 
 
-def _draw(axis: Any, panel: Panel) -> None:
-    for number, line in enumerate(panel.lines):
-        colour = COLOURS[number % len(COLOURS)]
+def _draw(axis: Any, panel: Panel, looks: Mapping[str, int]) -> None:
+    """Draw a panel; `looks` numbers the series of the whole sheet, so that each keeps its look."""
+    for place, line in enumerate(panel.lines):
+        look = looks[line.label]
+        colour = COLOURS[look % len(COLOURS)]
         # Shifted with every round of the colours, so that no two of 64 series look alike.
-        marker = MARKERS[(number + number // len(COLOURS)) % len(MARKERS)]
+        marker = MARKERS[(look + look // len(COLOURS)) % len(MARKERS)]
         if panel.kind == "bars":
             width = 0.8 / len(panel.lines)
-            places = [i + (number - (len(panel.lines) - 1) / 2) * width for i in range(len(line.x))]
+            places = [i + (place - (len(panel.lines) - 1) / 2) * width for i in range(len(line.x))]
             axis.bar(places, line.y, width, label=line.label, color=colour)
             _name_bars(axis, [str(x) for x in line.x])
         elif panel.kind == "points" and len(line.x) == 1:
