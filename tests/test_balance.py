@@ -203,6 +203,9 @@ def test_nothing_to_route_is_one_sentence():
     ("arguments", "sentence"),
     [
         ({"workers": 0}, "workers must be at least 1"),
+        ({"workers": 10**20}, "workers must be at most 1,000,000"),
+        ({"sources": 10**6}, "sources must be at most 10,000"),
+        ({"scheme": "consistent:virtual=100000"}, "1 to 1,000 virtual workers per worker"),
         ({"sources": 0}, "sources must be at least 1"),
         ({"estimate": "guess"}, "local, global or probe:T"),
         ({"estimate": "probe:0"}, "local, global or probe:T"),

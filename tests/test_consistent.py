@@ -274,7 +274,7 @@ def test_measured_seconds_move_nothing_to_and_fro_once_the_shares_are_right():
 @pytest.mark.parametrize(
     ("scheme", "sentence"),
     [
-        ("consistent:virtual=0", "at least 1 virtual worker"),
+        ("consistent:virtual=0", "1 to 1,000 virtual workers"),
         ("consistent:idle=0.9,busy=0.8", "idle ≤ busy"),
         ("consistent:slot=0", "slot must be a positive time"),
         ("consistent:inner=random", "porc"),

@@ -262,6 +262,7 @@ def test_memory_does_not_grow_with_the_stream():
         ({"load": float("nan")}, "offered load must be a positive number"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"sources": 0}, "sources must be at least 1"),
+        ({"sources": 10**6}, "sources must be at most 10,000"),
         ({"capacities": [1, 2]}, "2 capacities for 3 workers"),
         ({"capacities": [1, 2, 0]}, "capacity must be a positive number"),
         ({"changes": [(5, [1, 1])]}, "2 capacities for 3 workers"),

@@ -26,6 +26,8 @@ I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
+MOST_WORKERS = 1_000_000
+
 NO_SIGNAL = 0
 TRUE_LOAD = 1  # signal[0] is the worker's load over all sources, divided by their number
 
@@ -190,6 +192,10 @@ class Scheme(Described, ABC):
 
 
 def check_workers(workers: int, least: int = 1) -> None:
-    """Refuse a number of workers below the least."""
+    """Refuse a number of workers below the least, or beyond what arrays of them are meant for."""
     if workers < least:
         raise SkewlessError(f"The number of workers must be at least {least}, not {workers}.")
+    if workers > MOST_WORKERS:
+        raise SkewlessError(
+            f"The number of workers must be at most {MOST_WORKERS:,}, not {workers:,}."
+        )

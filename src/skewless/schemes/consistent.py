@@ -38,6 +38,7 @@ from skewless.schemes.porc import Scans, check_epsilon, new_scans
 LESS, MORE, ENOUGH = 2, 3, 4
 _PATIENCE = 256  # slots for which a worker must ask at most, with settle
 _SATURATED = 0.99  # utilisation of a worker that was never idle
+_MOST_VIRTUAL = 1_000
 _INNER = ("porc", "key", "shuffle", "partial")
 _PORC, _KEY, _SHUFFLE = 0, 1, 2
 _ANYONE, _PATIENT, _SATURATED_ONLY = 0, 1, 2  # who of a queue counts
@@ -272,9 +273,10 @@ class ConsistentGrouping(Scheme):
 
     def __post_init__(self) -> None:
         check_epsilon(self.name, self.epsilon)
-        if self.virtual < 1:
+        if not 1 <= self.virtual <= _MOST_VIRTUAL:
             raise SkewlessError(
-                f"consistent needs at least 1 virtual worker per worker, not {self.virtual}."
+                f"consistent needs 1 to {_MOST_VIRTUAL:,} virtual workers per worker, "
+                f"not {self.virtual:,}."
             )
         if self.inner not in _INNER:
             raise SkewlessError(

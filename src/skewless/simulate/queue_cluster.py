@@ -11,6 +11,7 @@ import numpy as np
 from skewless.errors import SkewlessError
 from skewless.schemes.api import F64, check_workers
 from skewless.simulate.costs import Costs
+from skewless.simulate.sources import check_sources
 
 Arrivals = Literal["even", "poisson"]
 Change = tuple[int, Sequence[float]]
@@ -40,8 +41,7 @@ class Cluster:
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
-        if self.sources < 1:
-            raise SkewlessError(f"The number of sources must be at least 1, not {self.sources}.")
+        check_sources(self.sources)
         _positive("The offered load", self.load)
         if self.capacities is not None:
             self._check_capacities(self.capacities)

@@ -20,6 +20,14 @@ from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
 SPAN = 1 << 16  # messages routed between two calls of `reserve`
+MOST_SOURCES = 10_000
+
+
+def check_sources(sources: int) -> None:
+    """Refuse no sources, and more than memory holds: a tally may take most of a megabyte."""
+    if not 1 <= sources <= MOST_SOURCES:
+        bound = "at least 1" if sources < 1 else f"at most {MOST_SOURCES:,}"
+        raise SkewlessError(f"The number of sources must be {bound}, not {sources:,}.")
 
 
 @dataclass(frozen=True)
@@ -52,8 +60,7 @@ class Sources:
         self, scheme: Scheme, workers: int, sources: int, seed: int, estimate: Estimate
     ) -> None:
         check_workers(workers)
-        if sources < 1:
-            raise SkewlessError(f"The number of sources must be at least 1, not {sources}.")
+        check_sources(sources)
         self.scheme = scheme
         self.workers = workers
         self.count = sources
