@@ -268,6 +268,7 @@ def test_memory_does_not_grow_with_the_stream():
         ({"changes": [(5, [1, 1])]}, "2 capacities for 3 workers"),
         ({"changes": [(5, [1, 1, -1])]}, "capacity must be a positive number"),
         ({"changes": [(5, [1] * 3), (5, [1] * 3)]}, "5 does not come after 5"),
+        ({"changes": [(10, [1] * 3)]}, "change at message 10, but the stream has only 10"),
         ({"arrivals": "bursty"}, "even or poisson"),
         ({"delay": -1}, "delay must be a time"),
         ({"costs": "evenly:min=3,max=1"}, "min ≤ max"),

@@ -70,6 +70,15 @@ class Cluster:
         for capacity in capacities:
             _positive("A capacity", capacity)
 
+    def check_length(self, messages: int | None) -> None:
+        """Refuse changes that a stream of so many messages, if it is known, never reaches."""
+        for message, _ in self.changes:
+            if messages is not None and message >= messages:
+                raise SkewlessError(
+                    f"Capacities change at message {message:,}, but the stream has only "
+                    f"{messages:,}: let them change earlier, or give a longer stream."
+                )
+
     def starting_capacities(self) -> F64:
         """One for each worker."""
         given = np.ones(self.workers) if self.capacities is None else self.capacities

@@ -94,6 +94,7 @@ def queue(
 ) -> QueueResult:
     """Put a stream through the queues; `progress` is told the messages of each chunk."""
     flow = stream_of(stream)
+    cluster.check_length(flow.length())
     run = QueueRun(flow, scheme_of(scheme), cluster, seed, replication)
     for chunk in flow.chunks(seed):
         run.add(chunk.keys)
