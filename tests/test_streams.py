@@ -194,6 +194,7 @@ def test_spike_takes_its_share_above_a_zipf_tail() -> None:
         ("drift:z=1,keys=10,messages=5,period=0", "drift:period must be at least 1"),
         ("spike:share=1.5", "spike:share must be from 0 to 1, not 1.5"),
         ("zpif:z=1", "did you mean 'zipf'"),
+        ("zipf:z=1,z=2,keys=10,messages=5", "gives z twice: give it once"),
         ("zipf:s=1", "Valid: keys, messages, z"),
     ],
 )

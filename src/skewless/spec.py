@@ -51,6 +51,8 @@ def build(registry: Mapping[str, type[T]], text: str, kind: str) -> T:
             )
         if param not in known:
             raise unknown(f"parameter of {kind} {name} called", param, known)
+        if param in values:
+            raise SkewlessError(f"{kind.capitalize()} '{text}' gives {param} twice: give it once.")
         values[param] = convert(value.strip(), hints[param], f"{name}:{param}")
     missing = [n for n, f in known.items() if _required(f) and n not in values]
     if missing:
