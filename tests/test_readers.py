@@ -194,7 +194,7 @@ WRONG_SUM = ZIPPED[:-8] + b"\0\0\0\0" + ZIPPED[-4:]
         ("tsv:column=1,path={}", b"a\tb\n", "3", "Line 1 of .* has no column 3"),
         ("tsv:column=1,path={}", b"a\tb\n", "x", "number counted from 1, not 'x'"),
         ("tsv:column=0,path={}", b"a\n", None, "counts columns from 1"),
-        ("words:column=-1,path={}", b"a\n", None, "counts columns from 1"),
+        ("words:column=-1,path={}", b"a\n", None, "counts columns from 1, with 0 for the whole"),
         ("tsv:column=x,path={}", b"a\n", None, "tsv:column takes a whole number"),
         ("words:path={}", b"a\n", "1", "no source column '1'"),
         ("csv:column=kee,path={}", b"key,b\n1,2\n", None, "did you mean 'key'"),

@@ -64,12 +64,6 @@ def _hash_columns(
     return lines, 0
 
 
-def check_column(name: str, column: int) -> None:
-    """Refuse a column number below 1."""
-    if column < 1:
-        raise SkewlessError(f"{name}:column counts columns from 1, so {column} is not one.")
-
-
 def refuse_short_line(path: str, line: int, column: int) -> NoReturn:
     """Refuse a line with fewer columns than were asked for."""
     raise SkewlessError(
@@ -94,7 +88,8 @@ class TabSeparated(Stream):
     name: ClassVar[str] = "tsv"
 
     def __post_init__(self) -> None:
-        check_column(self.name, self.column)
+        if self.column < 1:
+            raise SkewlessError(f"tsv:column counts columns from 1, so {self.column} is not one.")
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""

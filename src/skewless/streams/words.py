@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_bytes
 from skewless.streams.api import Chunk, Stream
 from skewless.streams.files import text_blocks
-from skewless.streams.tsv import check_column, field_of, line_end, refuse_short_line
+from skewless.streams.tsv import field_of, line_end, refuse_short_line
 
 _BLANKS = b" \t\n\r\v\f"
 _SPARK_SEED = np.uint64(SPARK_SEED)
@@ -71,8 +72,11 @@ class Words(Stream):
     name: ClassVar[str] = "words"
 
     def __post_init__(self) -> None:
-        if self.column:
-            check_column(self.name, self.column)
+        if self.column < 0:
+            raise SkewlessError(
+                "words:column counts columns from 1, with 0 for the whole line, "
+                f"so {self.column} is not one."
+            )
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
