@@ -14,6 +14,7 @@ from skewless.schemes import scheme_of
 from skewless.spark import Observer, compare
 from skewless.spark.frames import write_keys
 from skewless.spark.pipeline import Pipeline, run
+from skewless.spark.session import local_session
 from skewless.streams import stream_of
 
 LINES = ["the cat and the hat", "", "the  end\tof the cat", "été ☃ the"]
@@ -121,5 +122,14 @@ def test_mistakes_are_one_sentence(tmp_path, spark):
         Pipeline(stream_of("zipf:z=1,keys=2,messages=2"), scheme_of("key"), 2, checkpoint=Path("c"))
     with pytest.raises(SkewlessError, match="rounds must be at least 1"):
         compare(spark, "zipf:z=1,keys=2,messages=2", ["key"], 2, rounds=0)
+    with pytest.raises(SkewlessError, match="sources must be at least 1"):
+        compare(spark, "zipf:z=1,keys=2,messages=2", ["key"], 2, sources=0)
+    with pytest.raises(SkewlessError, match="no scheme to compare"):
+        compare(spark, "zipf:z=1,keys=2,messages=2", [], 2)
+    (tmp_path / "blank.txt").write_text("  \n")
+    with pytest.raises(SkewlessError, match="is empty"):
+        compare(spark, f"words:path={tmp_path / 'blank.txt'}", ["key"], 2)
+    with pytest.raises(SkewlessError, match="no Spark master 'foo'"), local_session(2, "foo"):
+        pass
     with pytest.raises(SkewlessError, match="remember"):
         compare(spark, "zipf:z=1,keys=2,messages=2", ["potc"], 2, rounds=1)

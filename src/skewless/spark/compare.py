@@ -61,8 +61,11 @@ def compare(
     starts. A result that differs from a plain groupBy's is an error.
     """
     flow, made = stream_of(stream), [scheme_of(scheme) for scheme in schemes]
-    if rounds < 1:
-        raise SkewlessError(f"The number of rounds must be at least 1, not {rounds}.")
+    if not made:
+        raise SkewlessError("There is no scheme to compare: give at least 1.")
+    for name, number in (("rounds", rounds), ("sources", sources)):
+        if number < 1:
+            raise SkewlessError(f"The number of {name} must be at least 1, not {number}.")
     with tempfile.TemporaryDirectory(prefix="skewless-compare-") as folder:
         keys = write_keys(spark, flow, Path(folder) / "keys", sources, seed)
         truth = digest(keys.groupBy("key").count())

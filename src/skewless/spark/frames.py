@@ -40,7 +40,10 @@ def write_keys(
         rows.repartition(files).write.mode("overwrite").parquet(str(folder))
     else:
         _write_identities(stream, folder, files, seed)
-    return spark.read.parquet(str(folder))
+    keys = spark.read.parquet(str(folder))
+    if keys.isEmpty():
+        stream.refuse_empty()
+    return keys
 
 
 def _rows_of_file(

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from skewless.errors import SkewlessError
+
+_MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 
 @contextmanager
@@ -17,10 +23,15 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
 
     master: another Spark to use instead
     """
+    if master is not None and not master.startswith(_MASTERS):
+        raise SkewlessError(
+            f"There is no Spark master '{master}': give local[N], spark://HOST:PORT, "
+            "k8s://HOST:PORT or yarn."
+        )
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     quiet = Path(__file__).with_name("log4j2.properties")
-    session = (
+    builder = (
         SparkSession.builder.master(master or f"local[{threads}]")
         .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
         .config("spark.ui.enabled", "false")
@@ -30,8 +41,14 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
         .config("spark.sql.shuffle.partitions", "4")
         # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
-        .getOrCreate()
     )
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SkewlessError(
+            "Spark did not start: it needs Java 17 or later and a master that can be reached; "
+            "what it wrote on stderr says more."
+        ) from error
     try:
         yield session
     finally:

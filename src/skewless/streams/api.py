@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from skewless.errors import SkewlessError
 from skewless.hashing import U64
@@ -38,9 +38,7 @@ class Stream(Described, ABC):
                     chunk.keys[span], None if chunk.sources is None else chunk.sources[span]
                 )
         if empty:
-            raise SkewlessError(
-                f"The stream '{self.spec}' is empty: give one with at least 1 message."
-            )
+            self.refuse_empty()
 
     @abstractmethod
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
@@ -49,6 +47,10 @@ class Stream(Described, ABC):
     def length(self) -> int | None:
         """The number of messages, or None where only reading to the end would tell."""
         return None
+
+    def refuse_empty(self) -> NoReturn:
+        """Refuse a stream without messages."""
+        raise SkewlessError(f"The stream '{self.spec}' is empty: give one with at least 1 message.")
 
     def refuse_sources(self, source_column: str | None) -> None:
         """Refuse a source column where there are no columns."""
