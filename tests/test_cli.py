@@ -126,6 +126,18 @@ def test_reproduce_without_a_name_lists_the_experiments():
     assert "partial-table2" in run("reproduce").stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--top", "0"], "keys to print must be at least 1"),
+        (["--batches", "-1"], "micro-batches must be at least 0"),
+    ],
+)
+def test_run_refuses_before_spark_starts(capsys, monkeypatch, options, says):
+    command = ["run", "--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
+    assert says in sentence(capsys, monkeypatch, *command, *options)
+
+
 def test_importing_skewless_loads_neither_spark_nor_plots_nor_kernels():
     code = (
         "import sys, skewless, skewless.cli; "

@@ -120,6 +120,8 @@ def test_mistakes_are_one_sentence(tmp_path, spark):
         Pipeline(tmp_path / "nowhere", scheme_of("key"), 2)
     with pytest.raises(SkewlessError, match="nothing to go on from"):
         Pipeline(stream_of("zipf:z=1,keys=2,messages=2"), scheme_of("key"), 2, checkpoint=Path("c"))
+    with pytest.raises(SkewlessError, match="micro-batches must be at least 0"):
+        Pipeline(stream_of("zipf:z=1,keys=2,messages=2"), scheme_of("key"), 2, batches=-1)
     with pytest.raises(SkewlessError, match="rounds must be at least 1"):
         compare(spark, "zipf:z=1,keys=2,messages=2", ["key"], 2, rounds=0)
     with pytest.raises(SkewlessError, match="sources must be at least 1"):

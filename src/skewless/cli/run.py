@@ -64,6 +64,8 @@ def run(
 
     if (stream is None) == (folder is None):
         raise SkewlessError("Give one source: --stream for a stream, or --folder for text files.")
+    if top < 1:
+        raise SkewlessError(f"The number of keys to print must be at least 1, not {top}.")
     console = console_for(as_json)
     check_workers(workers)
     source = folder if folder is not None else stream_of(str(stream))

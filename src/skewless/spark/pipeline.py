@@ -58,6 +58,10 @@ class Pipeline:
     speeds: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        if self.batches < 0:
+            raise SkewlessError(
+                f"The number of micro-batches must be at least 0, not {self.batches}."
+            )
         if self.speeds is not None:
             self._check_speeds(self.speeds)
         if isinstance(self.source, Path):
@@ -94,7 +98,7 @@ def run(
     """Run to the end of the source; the most frequent keys with their counts."""
     with tempfile.TemporaryDirectory(prefix="skewless-run-") as folder:
         work = Path(folder)
-        if pipeline.batches < 1:
+        if not pipeline.batches:
             keys, row = _batch_keys(spark, pipeline, work)
             counts = _count(keys, pipeline, observer, salt=row).cache()
             counts.count()
