@@ -127,6 +127,22 @@ def test_reproduce_without_a_name_lists_the_experiments():
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ["reproduce", "partial-fig6"],
+        ["demo"],
+        ["run", "--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"],
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
+    capsys, monkeypatch, tmp_path, command
+):
+    (tmp_path / "file").write_text("")
+    out = str(tmp_path / "file" / "results")
+    assert "cannot be written to" in sentence(capsys, monkeypatch, *command, "--out", out)
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--top", "0"], "keys to print must be at least 1"),

@@ -135,3 +135,18 @@ def test_mistakes_are_one_sentence(tmp_path, spark):
         pass
     with pytest.raises(SkewlessError, match="remember"):
         compare(spark, "zipf:z=1,keys=2,messages=2", ["potc"], 2, rounds=1)
+
+
+def test_only_an_earlier_result_is_replaced(spark, folder, tmp_path):
+    def pipeline(sink):
+        return Pipeline(folder, scheme_of("key"), 2, sink=sink, batches=0)
+
+    (tmp_path / "empty").mkdir()
+    for _ in range(2):
+        run(spark, pipeline(tmp_path / "empty"), Observer())
+    (tmp_path / "notes.txt").write_text("kept")
+    for sink in (tmp_path, tmp_path / "notes.txt"):
+        with pytest.raises(SkewlessError, match="no earlier result"):
+            pipeline(sink)
+    with pytest.raises(SkewlessError, match="no name of its own"):
+        pipeline(Path())

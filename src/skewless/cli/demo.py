@@ -26,12 +26,14 @@ def demo(
 ) -> None:
     """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
     from skewless.report.demo import show
+    from skewless.report.files import make_folder
     from skewless.schemes import scheme_of
     from skewless.spark.observe import Observer, Record
     from skewless.spark.pipeline import Pipeline, run
     from skewless.spark.session import local_session
 
     console = Console()
+    make_folder(out)
     seen: dict[str, list[Record]] = {}
     best: list[tuple[str, int]] = []
     console.print(

@@ -28,7 +28,7 @@ def reproduce(
 ) -> None:
     """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs."""
     from skewless.papers import EXPERIMENTS
-    from skewless.report.files import write_reproduction
+    from skewless.report.files import make_folder, write_reproduction
     from skewless.report.progress import steps_spinner
     from skewless.report.tables import print_reproduction
     from skewless.results import Setting
@@ -41,6 +41,7 @@ def reproduce(
         raise unknown("experiment", experiment, EXPERIMENTS)
     if data is not None and not data.is_dir():
         raise SkewlessError(f"The data folder '{data}' does not exist: give an existing folder.")
+    make_folder(out)
     with steps_spinner(console, experiment) as step:
         result = EXPERIMENTS[experiment](
             Setting(quick=quick, seed=seed, streams=streams, data=data, step=step)

@@ -32,7 +32,9 @@ def run(
     batches: Annotated[
         int, typer.Option(help="Micro-batches a --stream is cut into; 0 runs one batch job.")
     ] = 8,
-    out: Annotated[Path | None, typer.Option(help="Parquet folder for the counts.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Parquet folder for the counts; replaces an earlier result.")
+    ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Folder from which a stopped run goes on (with --folder).")
     ] = None,
@@ -53,6 +55,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Count keys on Spark: source, splitter, route, workers, merge, sink; watched as it runs."""
+    from skewless.report.files import make_folder
     from skewless.report.tables import observed, table
     from skewless.schemes import scheme_of
     from skewless.schemes.api import check_workers
@@ -80,6 +83,8 @@ def run(
         seed,
         None if speeds is None else numbers(speeds, "--speeds"),
     )
+    if out is not None:
+        make_folder(out.parent)
     observer = Observer(log=log, port=prometheus)
     if observer.port is not None:
         console.print(f"Prometheus: 127.0.0.1:{observer.port}")

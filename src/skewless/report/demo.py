@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from skewless import measures
+from skewless.report.files import make_folder
 from skewless.report.plots import save
 from skewless.report.tables import print_loads, table
 from skewless.results import Line, Panel
@@ -41,7 +42,7 @@ def show(
     console.print(table("The same counts, and how even the work was", rows))
     for scheme, each in loads.items():
         print_loads(console, scheme, each.tolist())
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     picture = folder / "demo.png"
     workers = list(range(len(next(iter(loads.values())))))
     lines = [Line(scheme, workers, each.tolist()) for scheme, each in loads.items()]

@@ -33,6 +33,7 @@ from skewless.spark.observe import Observer, Record
 from skewless.streams import Stream
 
 _LAST_BATCH_S = 10.0
+_DONE = "_SUCCESS"  # the file that Spark adds when a result is complete
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,8 @@ class Pipeline:
             )
         if self.speeds is not None:
             self._check_speeds(self.speeds)
+        if self.sink is not None:
+            self._check_sink(self.sink)
         if isinstance(self.source, Path):
             if not self.source.is_dir() or not any(self.source.iterdir()):
                 raise SkewlessError(
@@ -73,6 +76,17 @@ class Pipeline:
             raise SkewlessError(
                 "A checkpoint goes with a folder of text files as the source: a generated stream "
                 "is written anew for each run, so there is nothing to go on from."
+            )
+
+    def _check_sink(self, sink: Path) -> None:
+        """Only an earlier result may be replaced: what else a folder holds would be lost."""
+        if sink.name in ("", ".."):
+            raise SkewlessError(f"The sink '{sink}' has no name of its own: give a folder's name.")
+        empty = not sink.exists() or (sink.is_dir() and not any(sink.iterdir()))
+        if not empty and not (sink / _DONE).is_file():
+            raise SkewlessError(
+                f"'{sink}' exists and is no earlier result, and would be replaced whole: "
+                "give another folder for the counts."
             )
 
     def _check_speeds(self, speeds: Sequence[float]) -> None:
