@@ -126,6 +126,12 @@ def test_reproduce_without_a_name_lists_the_experiments():
     assert "partial-table2" in run("reproduce").stdout
 
 
+@pytest.mark.parametrize("streams", ["0", "-1"])
+def test_reproduce_needs_a_stream(capsys, monkeypatch, streams):
+    arguments = ["reproduce", "proactive-fig4", "--streams", streams]
+    assert "streams must be at least 1" in sentence(capsys, monkeypatch, *arguments)
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -41,6 +41,8 @@ def reproduce(
         raise unknown("experiment", experiment, EXPERIMENTS)
     if data is not None and not data.is_dir():
         raise SkewlessError(f"The data folder '{data}' does not exist: give an existing folder.")
+    if streams is not None and streams < 1:
+        raise SkewlessError(f"The number of streams must be at least 1, not {streams}.")
     make_folder(out)
     with steps_spinner(console, experiment) as step:
         result = EXPERIMENTS[experiment](

@@ -92,7 +92,9 @@ class KnownCosts(ProactiveShuffleGrouping):
 
 def streams_of(setting: Setting) -> int:
     """How many streams: as asked, or the default of the size."""
-    return setting.streams or (QUICK_STREAMS if setting.quick else DEFAULT_STREAMS)
+    if setting.streams is not None:
+        return setting.streams
+    return QUICK_STREAMS if setting.quick else DEFAULT_STREAMS
 
 
 def completion(point: Point, label: str, seed: int) -> QueueResult:
