@@ -126,6 +126,10 @@ def test_reproduce_without_a_name_lists_the_experiments():
     assert "partial-table2" in run("reproduce").stdout
 
 
+def test_the_list_of_experiments_is_json_if_asked_for():
+    assert json.loads(run("reproduce", "--json").stdout) == list(EXPERIMENTS)
+
+
 @pytest.mark.parametrize("streams", ["0", "-1"])
 def test_reproduce_needs_a_stream(capsys, monkeypatch, streams):
     arguments = ["reproduce", "proactive-fig4", "--streams", streams]

@@ -35,7 +35,10 @@ def reproduce(
 
     console = console_for(as_json)
     if experiment is None:
-        console.print("Experiments: " + ", ".join(EXPERIMENTS))
+        if as_json:
+            print_json(list(EXPERIMENTS))
+        else:
+            console.print("Experiments: " + ", ".join(EXPERIMENTS))
         return
     if experiment not in EXPERIMENTS:
         raise unknown("experiment", experiment, EXPERIMENTS)
