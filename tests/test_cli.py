@@ -164,6 +164,17 @@ def test_run_refuses_before_spark_starts(capsys, monkeypatch, options, says):
     assert says in sentence(capsys, monkeypatch, *command, *options)
 
 
+def test_run_says_so_where_there_was_nothing_to_count(monkeypatch):
+    from contextlib import nullcontext
+
+    monkeypatch.setattr("skewless.spark.session.local_session", lambda *given: nullcontext())
+    monkeypatch.setattr("skewless.spark.pipeline.run", lambda *given: [])
+    arguments = ["--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
+    result = run("run", *arguments)
+    assert result.exit_code == 0, result.output
+    assert "nothing to count" in result.stdout
+
+
 def test_importing_skewless_loads_neither_spark_nor_plots_nor_kernels():
     code = (
         "import sys, skewless, skewless.cli; "

@@ -105,6 +105,9 @@ def run(
     if as_json:
         print_json({"top": [list(pair) for pair in best], "batches": [asdict(r) for r in records]})
         return
+    if not best:
+        console.print("There was nothing to count that had not been counted before.")
+        return
     rows = [
         {"batch": "-" if r.batch is None else str(r.batch)}
         | observed(
