@@ -156,6 +156,35 @@ def test_hot_keys_are_laid_out_without_collisions():
     assert table.keys.size <= 4 * 5000
 
 
+def found_head(table, key):
+    """The value that the expression finds for a key, in Python's whole numbers; -1 for none."""
+    mask, group = table.keys.size - 1, key & (table.displacements.size - 1)
+    slot = ((key >> 20) + int(table.displacements[group]) * (key >> 42 | 1)) & mask
+    return int(table.values[slot]) if int(table.keys.view(np.uint64)[slot]) == key else -1
+
+
+def test_any_set_of_few_hot_keys_is_laid_out():
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        for count in (1, 2, 3, 4, 8, 16, 64):
+            keys = random.integers(0, 1 << 64, count, np.uint64)
+            table = lay_out(keys, np.arange(count, dtype=np.int32))
+            assert [found_head(table, key) for key in keys.tolist()] == list(range(count))
+            assert table.keys.size <= 16 * count
+
+
+def test_hot_keys_that_agree_in_the_low_bits_are_laid_out_in_a_larger_table():
+    keys = np.array([0, 1 << 50, 1 << 30], np.uint64)
+    table = lay_out(keys, np.arange(3, dtype=np.int32))
+    assert [found_head(table, key) for key in keys.tolist()] == [0, 1, 2]
+
+
+def test_more_hot_keys_than_there_is_room_for_are_refused():
+    count = (1 << 21) + 1
+    with pytest.raises(SkewlessError, match=f"The {count} hot keys of a plan find no room"):
+        lay_out(np.arange(count, dtype=np.uint64), np.arange(count, dtype=np.int32))
+
+
 def test_hot_keys_named_twice_are_refused():
     with pytest.raises(SkewlessError, match="not distinct"):
         lay_out(np.array([5, 5], np.uint64), np.array([0, 1], np.int32))

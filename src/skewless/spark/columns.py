@@ -92,14 +92,28 @@ def _slot(identity: Column, heads: HeadTable) -> Column:
 
 
 def lay_out(identities: U64, values: npt.NDArray[np.int32]) -> HeadTable:
-    """Find a displacement per group so that no two heads share a slot, largest groups first."""
+    """The smallest table in which every head finds a slot of its own, at least twice their number.
+
+    Heads that agree in all bits that a table looks at cannot be parted there, which is likely while
+    it is small: one of twice the size looks at more.
+    """
+    if np.unique(identities).size < identities.size:
+        raise SkewlessError("The hot keys of a plan are not distinct: name each key once.")
     slots = 1 << max(1, int(2 * identities.size - 1).bit_length())
+    while slots <= 1 << _BASE_BITS:
+        table = _lay_out(identities, values, slots)
+        if table is not None:
+            return table
+        slots *= 2
+    raise SkewlessError(
+        f"The {identities.size} hot keys of a plan find no room on Spark, which has some for "
+        f"{1 << (_BASE_BITS - 1)} at most: learn fewer."
+    )
+
+
+def _lay_out(identities: U64, values: npt.NDArray[np.int32], slots: int) -> HeadTable | None:
+    """Find a displacement per group so that no two heads share a slot, largest groups first."""
     groups = max(1, slots // 4)
-    if slots > 1 << _BASE_BITS:
-        raise SkewlessError(
-            f"A plan names at most {1 << (_BASE_BITS - 1)} hot keys on Spark, "
-            f"not {identities.size}: learn fewer."
-        )
     mask = np.uint64(slots - 1)
     members = (identities & np.uint64(groups - 1)).astype(np.int64)
     bases = (identities >> np.uint64(_GROUP_BITS)) & mask
@@ -112,12 +126,12 @@ def lay_out(identities: U64, values: npt.NDArray[np.int32]) -> HeadTable:
         rows = order[starts[group] : starts[group + 1]]
         if not rows.size:
             break
-        for tried in range(_MOST_TRIES):
+        for tried in range(min(slots, _MOST_TRIES)):  # slots repeat after as many displacements
             at = ((bases[rows] + np.uint64(tried) * steps[rows]) & mask).astype(np.int64)
             if np.unique(at).size == rows.size and (placed[at] < 0).all():
                 break
         else:
-            raise SkewlessError("The hot keys of a plan are not distinct: name each key once.")
+            return None
         displacements[group] = tried
         keys[at] = identities[rows].view(np.int64)
         placed[at] = values[rows]
