@@ -9,13 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, identities
 from skewless.schemes import RouteTable, scheme_of
 from skewless.schemes.key import KeyGrouping, KeyPlan
-from skewless.spark import repartition, route
+from skewless.spark import group, repartition, route
 from skewless.spark.columns import lay_out, worker_of
 from skewless.spark.version import check_version
 
@@ -232,6 +233,35 @@ def test_mistakes_are_one_clear_sentence_before_any_job(spark, arguments, senten
 def test_an_expression_over_an_unknown_column_is_refused(spark):
     with pytest.raises(SkewlessError, match="cannot be computed from the columns id"):
         route(spark.range(3), F.upper("nothing"), "key", 2)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("way", [route, repartition])
+def test_a_time_window_is_no_key_before_it_is_a_column(spark, way):
+    times = F.timestamp_seconds(F.col("id") * 600)
+    df = spark.range(6).select(F.when(F.col("id") > 0, times).alias("t"), "id")
+    window = F.window("t", "10 minutes", "5 minutes")
+    windows = df.withColumn("window", window)
+    for frame in (df, windows):
+        for key in (window, window.alias("w"), ["id", window]):
+            with pytest.raises(SkewlessError, match="make it a column with withColumn first"):
+                way(frame, key, "key", 2)
+    for key in ("window", F.col("window").alias("w"), ["id", F.col("window")]):
+        assert way(windows, key, "key", 2).count() == 10
+
+
+@pytest.mark.connect
+def test_a_key_is_computed_from_one_row(spark):
+    df = spark.range(6).withColumn("a", F.array("id", "id"))
+    for key in (F.sum("id"), F.explode("a"), ["id", F.max("id") + 1]):
+        with pytest.raises(SkewlessError, match="not computed from one row alone"):
+            route(df, key, "key", 2)
+        with pytest.raises(SkewlessError, match="not computed from one row alone"):
+            group(df, key, "key", 2)
+    with pytest.raises(SkewlessError, match="The salt .* is not computed from one row alone"):
+        route(df, "id", "key", 2, salt=F.sum("id"))
+    ranks = F.sum("id").over(Window.partitionBy("a"))
+    assert route(df, ranks, "key", 2).count() == 6
 
 
 def test_a_map_is_no_key(spark):

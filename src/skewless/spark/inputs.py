@@ -26,6 +26,7 @@ from skewless.schemes.api import Arrays, check_workers
 from skewless.spark.version import check_version
 
 Key = str | Column | Sequence[str | Column]
+WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 
 
 def check_server(df: DataFrame) -> None:
@@ -65,9 +66,14 @@ def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructFi
         ) from None
 
 
-def key_columns(df: DataFrame, key: Key) -> tuple[list[Column], list[StructField]]:
-    """The key's columns with their names and types."""
-    columns, fields = _columns_of(df, key, "key")
+def key_columns(
+    df: DataFrame, key: Key, windows: bool = False
+) -> tuple[list[Column], list[StructField]]:
+    """The key's columns with their names and types.
+
+    windows: whether `F.window(…)` may be among them, for which Spark drops and repeats rows
+    """
+    columns, fields = _columns_of(df, key, "key", windows)
     for field in fields:
         if isinstance(field.dataType, MapType | VariantType):
             raise SkewlessError(
@@ -100,7 +106,9 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
     return Salt(tuple(F.col(f"`{name.replace('`', '``')}`") for name in others), others)
 
 
-def _columns_of(df: DataFrame, given: Key, what: str) -> tuple[list[Column], list[StructField]]:
+def _columns_of(
+    df: DataFrame, given: Key, what: str, windows: bool = False
+) -> tuple[list[Column], list[StructField]]:
     parts: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
     if not parts:
         raise SkewlessError(f"A {what} needs at least one column: give a name, a Column or a list.")
@@ -110,7 +118,44 @@ def _columns_of(df: DataFrame, given: Key, what: str) -> tuple[list[Column], lis
                 f"A {what} is a column's name, a Column or a list of them, not {part!r}."
             )
     fields = [field_of(df, part, what) for part in parts]
+    for part, field in zip(parts, fields, strict=True):
+        if isinstance(part, Column):
+            _check_row_by_row(df, part, what)
+            if not windows and _is_window(field):
+                _check_no_new_window(df, part, what)
     return [F.col(p) if isinstance(p, str) else p for p in parts], fields
+
+
+def _check_row_by_row(df: DataFrame, column: Column, what: str) -> None:
+    """Refuse aggregates and generators, as Spark does inside an expression beside all columns."""
+    if not _can_select(df, "*", F.isnull(column)):
+        raise SkewlessError(
+            f"The {what} {column} is not computed from one row alone: give an expression without "
+            "an aggregate or explode, or make it a column of the DataFrame first."
+        )
+
+
+def _check_no_new_window(df: DataFrame, column: Column, what: str) -> None:
+    """Refuse a window that is none of the columns yet: it is there still when those are dropped."""
+    columns = [field.name for field in df.schema.fields if _is_window(field)]
+    if _can_select(df.drop(*columns), column):
+        raise SkewlessError(
+            f"The {what} {column} is a time window, for which Spark drops some rows and repeats "
+            "others: make it a column with withColumn first, or use group."
+        )
+
+
+def _can_select(df: DataFrame, *columns: str | Column) -> bool:
+    try:
+        _ = df.select(*columns).schema  # Spark Connect analyses no sooner
+    except AnalysisException:
+        return False
+    return True
+
+
+def _is_window(field: StructField) -> bool:
+    """Whether a column is a time window or a session window, which Spark notes at the column."""
+    return WINDOW in field.metadata or SESSION in field.metadata
 
 
 def hashable(kind: DataType) -> bool:

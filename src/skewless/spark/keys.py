@@ -14,10 +14,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from skewless.errors import SkewlessError
-from skewless.spark.inputs import Key, check_group_key, key_columns
+from skewless.spark.inputs import SESSION, WINDOW, Key, check_group_key, key_columns
 
 WATERMARK = "spark.watermarkDelayMs"
-_WINDOW, _SESSION = "spark.timeWindow", "spark.sessionWindow"
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,9 @@ class Keys:
 
 def group_keys(df: DataFrame, key: Key) -> Keys:
     """The key's columns, checked by analysis alone."""
-    columns, fields = key_columns(df, key)
+    columns, fields = key_columns(df, key, windows=True)
     for field in fields:
-        if _SESSION in field.metadata:
+        if SESSION in field.metadata:
             raise SkewlessError(
                 "A session window cannot be spread over workers, since messages of one worker "
                 "could join two sessions of another: use a window of fixed length."
@@ -106,7 +105,7 @@ def group_keys(df: DataFrame, key: Key) -> Keys:
 
 
 def _is_window(field: StructField) -> bool:
-    return _WINDOW in field.metadata and isinstance(field.dataType, StructType)
+    return WINDOW in field.metadata and isinstance(field.dataType, StructType)
 
 
 def _parts(field: StructField) -> list[str]:
