@@ -12,12 +12,14 @@ import pytest
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
+from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, identities
-from skewless.schemes import RouteTable, scheme_of
+from skewless.schemes import SCHEMES, RouteTable, scheme_of
 from skewless.schemes.key import KeyGrouping, KeyPlan
 from skewless.spark import group, repartition, route
 from skewless.spark.columns import lay_out, worker_of
+from skewless.spark.inputs import make_plan
 from skewless.spark.version import check_version
 
 
@@ -208,6 +210,28 @@ def test_a_scheme_that_learns_takes_a_learned_plan(spark):
     assert found == kernel_route("key", keys, 4, seed=9)
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_plan_for_other_workers_is_refused(name):
+    scheme = scheme_of(name)
+    plan = scheme.plan(8, 0)
+    assert make_plan(scheme, 8, 0, plan) is plan
+    with pytest.raises(SkewlessError, match="The plan is for 8 workers, not 4"):
+        make_plan(scheme, 4, 0, plan)
+
+
+def test_a_plan_of_another_scheme_is_refused(spark):
+    with pytest.raises(SkewlessError, match="no plan of scheme 'partial'"):
+        route(spark.range(3), "id", "partial", 4, plan=scheme_of("d-choices").plan(4, 0))
+
+
+def test_any_kind_of_whole_number_counts_workers(spark):
+    df = spark.range(6)
+    two = np.int64(2)
+    assert route(df, "id", "key", two).agg(F.max("worker")).first()[0] == 1
+    assert repartition(df, "id", "key", two, column="to").count() == 6
+    assert group(df, "id", "partial", two).fold(folds.count()).count() == 6
+
+
 @pytest.mark.connect
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
@@ -215,6 +239,7 @@ def test_a_scheme_that_learns_takes_a_learned_plan(spark):
         (("word", "key", 4), r"no column 'word'; did you mean 'words'\? Valid: n, words, worker\."),
         (("words", "key", 0), "at least 1, not 0"),
         (("words", "key", 2.5), "whole number, not 2.5"),
+        (("words", "key", True), "whole number, not True"),
         (("words", "kee", 4), "no scheme 'kee'; did you mean 'key'"),
         (("words", "potc", 4), "remembers the worker of every key"),
         (("words", "off-greedy", 4), "must see every key before"),
@@ -258,7 +283,7 @@ def test_a_key_is_computed_from_one_row(spark):
             route(df, key, "key", 2)
         with pytest.raises(SkewlessError, match="not computed from one row alone"):
             group(df, key, "key", 2)
-    with pytest.raises(SkewlessError, match="The salt .* is not computed from one row alone"):
+    with pytest.raises(SkewlessError, match=r"The salt .* is not computed from one row alone"):
         route(df, "id", "key", 2, salt=F.sum("id"))
     ranks = F.sum("id").over(Window.partitionBy("a"))
     assert route(df, ranks, "key", 2).count() == 6

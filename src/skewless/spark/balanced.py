@@ -34,6 +34,7 @@ from skewless.spark.inputs import (
     Key,
     check_scheme,
     check_server,
+    check_worker_count,
     hashable,
     key_columns,
     make_plan,
@@ -87,6 +88,7 @@ def balanced_map(
     """
     check_server(df)
     made = _check_scheme(scheme)
+    workers = check_worker_count(workers)
     plan = make_plan(made, workers, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(

@@ -20,7 +20,14 @@ from skewless.folds.worker import fold_batches, split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.control import Control, learns_between_batches
-from skewless.spark.inputs import Key, Salt, check_scheme, check_server, make_plan
+from skewless.spark.inputs import (
+    Key,
+    Salt,
+    check_scheme,
+    check_server,
+    check_worker_count,
+    make_plan,
+)
 from skewless.spark.job import BoundFolds, bind
 from skewless.spark.keys import Keys, group_keys
 from skewless.spark.merge import merge_by_key
@@ -62,6 +69,7 @@ def group(
     """
     check_server(df)
     made = check_scheme(scheme)
+    workers = check_worker_count(workers)
     learning = checkpoint is not None and learns_between_batches(made)
     used = make_plan(made, workers, seed, plan, learning)
     if most_keys < 1 or most_bytes < 1:

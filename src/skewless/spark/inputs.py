@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -202,18 +203,41 @@ def check_scheme(scheme: Scheme | str) -> Scheme:
     return made
 
 
+def check_worker_count(workers: SupportsIndex) -> int:
+    """The number of workers as an int, whatever kind of whole number it is."""
+    if isinstance(workers, bool) or not hasattr(workers, "__index__"):
+        raise SkewlessError(f"The number of workers is a whole number, not {workers!r}.")
+    count = index(workers)
+    check_workers(count)
+    return count
+
+
 def make_plan(
     scheme: Scheme, workers: int, seed: int, plan: Arrays | None, learning: bool = False
 ) -> Arrays:
     """The given plan, or the scheme's first one if it need not learn or is about to."""
-    if not isinstance(workers, int) or isinstance(workers, bool):
-        raise SkewlessError(f"The number of workers is a whole number, not {workers!r}.")
-    check_workers(workers)
-    if plan is not None:
-        return plan
-    if scheme.learns == "prefix" and not learning:
+    if plan is None and scheme.learns == "prefix" and not learning:
         raise SkewlessError(
             f"Scheme '{scheme.spec}' learns its plan from the first messages: "
             "hand a learned plan to plan=, or group a stream with checkpoint=."
         )
-    return scheme.plan(workers, seed)
+    first = scheme.plan(workers, seed)
+    if plan is None:
+        return first
+    if type(plan) is not type(first):
+        raise SkewlessError(
+            f"The plan is no plan of scheme '{scheme.spec}': hand over what learn gave for this "
+            "scheme, or leave plan= out."
+        )
+    planned = _planned_workers(plan)
+    if planned != workers:
+        raise SkewlessError(
+            f"The plan is for {planned} workers, not {workers}: learn it with as many workers as "
+            "it shall route to."
+        )
+    return plan
+
+
+def _planned_workers(plan: Any) -> int:
+    """Plans say it, but for that of full-knowledge, which is nothing but a number per worker."""
+    return int(plan.workers[0]) if "workers" in plan._fields else int(plan[0].size)

@@ -23,7 +23,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.codec import pack, unpack
-from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.inputs import Key, check_scheme, check_server, check_worker_count, key_columns
 from skewless.spark.route import TaskRouter
 from skewless.spark.tasks import Task
 
@@ -64,8 +64,7 @@ def learn(
             "A plan is learned from a batch DataFrame, not from a stream: read a part of the "
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
-    make_plan(made, workers, seed, plan=())  # refuses a number of workers that is none
-    first = made.plan(workers, seed)
+    first = made.plan(check_worker_count(workers), seed)
     keys, _ = key_columns(df, key)
     identities = df.select(F.xxhash64(*keys).alias("identity"))
     if sample < 1:

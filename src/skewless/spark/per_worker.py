@@ -18,7 +18,14 @@ from pyspark.sql.types import StructType
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.control import Control, learns_between_batches
-from skewless.spark.inputs import Key, check_scheme, check_server, key_columns, make_plan
+from skewless.spark.inputs import (
+    Key,
+    check_scheme,
+    check_server,
+    check_worker_count,
+    key_columns,
+    make_plan,
+)
 from skewless.spark.plans import stream_folder
 from skewless.spark.processor import (
     REPORT,
@@ -63,6 +70,7 @@ def per_worker(
     """
     check_server(df)
     made = check_scheme(scheme)
+    workers = check_worker_count(workers)
     plan = make_plan(made, workers, seed, None)
     if not df.isStreaming:
         raise SkewlessError(

@@ -22,6 +22,7 @@ from skewless.spark.inputs import (
     Salt,
     check_scheme,
     check_server,
+    check_worker_count,
     key_columns,
     make_plan,
     salt_columns,
@@ -54,7 +55,7 @@ def route(
         column's name, a Column or a list of them; else all columns beside the key
     """
     check_server(df)
-    rows, worker = _routing(df, key, scheme, workers, seed, plan, salt)
+    rows, worker = _routing(df, key, scheme, check_worker_count(workers), seed, plan, salt)
     _check_free(df, column)
     return rows.withColumn(column, worker)
 
@@ -75,13 +76,14 @@ def repartition(
     column: keep the worker numbers under this name; else they are dropped
     plan, salt: as for `route`
     """
+    count = check_worker_count(workers)
     if column is not None:
-        routed = route(df, key, scheme, workers, seed=seed, column=column, plan=plan, salt=salt)
-        return routed.repartitionById(workers, F.col(column))
+        routed = route(df, key, scheme, count, seed=seed, column=column, plan=plan, salt=salt)
+        return routed.repartitionById(count, F.col(column))
     check_server(df)
-    rows, worker = _routing(df, key, scheme, workers, seed, plan, salt)
+    rows, worker = _routing(df, key, scheme, count, seed, plan, salt)
     # The expression stands in the shuffle itself: a column of worker numbers would travel too.
-    return rows.repartitionById(workers, worker)
+    return rows.repartitionById(count, worker)
 
 
 def place(
