@@ -367,6 +367,21 @@ def test_a_function_need_not_take_or_give_all_rows(clock):
     assert list(nothing.run(iter(prepared(["a"])))) == []
 
 
+def test_a_filter_that_keeps_nothing_in_the_end_reports_all_the_same(clock, monkeypatch):
+    monkeypatch.setattr(timing, "_OUT_ROWS", 1)
+
+    def early(batches):
+        for batch in batches:
+            clock.sleep(1)
+            yield batch.filter(pc.less(batch["n"], 2))
+
+    plan = PROACTIVE.plan(2, 0)
+    out, facts, report = watched(early, prepared(["a"] * 5), plan)
+    assert [batch.num_rows for batch in out] == [1, 1]
+    assert facts["worker"][2:4] == [5, 2]
+    np.testing.assert_allclose(report.cells, matrices(plan, [("a", 1.0)] * 5).cells)
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 5))
 def test_the_dearest_rows_are_dealt_first_each_to_who_has_least(keys, workers):

@@ -175,6 +175,8 @@ class MapWatch:
         held: list[pa.RecordBatch] = []
         rows = size = schemas = 0
         for batch in results:
+            if not batch.num_rows:  # it could carry no report, if it were the last
+                continue
             other = bool(held) and schemas != self._schemas
             if other or rows >= _OUT_ROWS or size >= _OUT_BYTES:
                 yield from self._hand_on(held, last=False)
@@ -193,7 +195,7 @@ class MapWatch:
         self._made += batch.num_rows
         self._handed_on += 1
         if self._job.reports:
-            report = self._report() if last and batch.num_rows else None
+            report = self._report() if last else None
             batch = batch.append_column(REPORT, report_column(batch.num_rows, report))
         left_s = time.perf_counter()
         yield batch
