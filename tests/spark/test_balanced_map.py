@@ -211,6 +211,16 @@ def test_a_stream_learns_costs_from_batch_to_batch_and_over_a_restart(spark, tmp
     assert [record.replication for record in records] == [None] * 3
 
 
+def test_only_results_of_balanced_map_can_be_released(pages):
+    for scheme in ("proactive", "shuffle"):
+        result = balanced_map(pages, as_it_is, "site", 2, pages.schema, scheme=scheme)
+        with pytest.raises(SkewlessError, match="not the one that balanced_map gave"):
+            release(result.limit(1))
+        release(result)
+        release(result)
+        assert result.count() == pages.count()
+
+
 def test_a_stream_needs_a_checkpoint_only_to_learn(spark, tmp_path):
     files = Files(spark, tmp_path / "in", SITES)
     files.put([("s", i) for i in range(10)])

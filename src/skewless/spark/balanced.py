@@ -49,7 +49,8 @@ from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJ
 SHARE = 0.1
 _SENT = "sent"
 _ROUTED = "struct<worker: int, cost: double>"
-_FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame] = WeakKeyDictionary()
+# What `balanced_map` keeps for each of its results: a batch's first wave, until it is released.
+_FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame | None] = WeakKeyDictionary()
 
 
 def balanced_map(
@@ -106,10 +107,13 @@ def balanced_map(
             folder = stream_folder(checkpoint, made, workers, seed)
             folder.claim()
             CostControl(folder).begin(plan)
-        return mapping.stream(folder, observer)
-    if isinstance(made, ProactiveShuffleGrouping):
-        return mapping.waves(share)
-    return mapping.mapped(mapping.placed())
+        result, first = mapping.stream(folder, observer), None
+    elif isinstance(made, ProactiveShuffleGrouping):
+        result, first = mapping.waves(share)
+    else:
+        result, first = mapping.mapped(mapping.placed()), None
+    _FIRST_WAVES[result] = first
+    return result
 
 
 def release(result: DataFrame) -> None:
@@ -117,9 +121,15 @@ def release(result: DataFrame) -> None:
 
     The result stays valid: Spark would compute the first wave again.
     """
-    first = _FIRST_WAVES.pop(result, None)
+    if result not in _FIRST_WAVES:
+        raise SkewlessError(
+            "This DataFrame is not the one that balanced_map gave: keep that one, and hand it to "
+            "release rather than what was derived from it."
+        )
+    first = _FIRST_WAVES[result]
     if first is not None:
         first.unpersist()
+        _FIRST_WAVES[result] = None
 
 
 @dataclass(frozen=True)
@@ -170,8 +180,8 @@ class _Mapping:
         plan = self.plan if learning else None
         return MapJob(self.function, self.columns, kinds, self.by_cost, plan, reports)
 
-    def waves(self, share: float) -> DataFrame:
-        """A batch: the first wave runs and teaches, the second is planned."""
+    def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
+        """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
         rows = self.rows
         first_wave = _in_first_wave(rows, share)
         # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
@@ -185,9 +195,7 @@ class _Mapping:
             raise
         plan = self._learned([row[0] for row in told])
         second = self.placed_by_cost(rows.filter(~first_wave), plan)
-        result = first.drop(REPORT).union(self.mapped(second))
-        _FIRST_WAVES[result] = first
-        return result
+        return first.drop(REPORT).union(self.mapped(second)), first
 
     def _learned(self, told: list[str]) -> Any:
         found = source_reports(told, empty_report(self.scheme, self.plan))
