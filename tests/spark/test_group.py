@@ -261,6 +261,10 @@ def test_explain_says_in_words_what_will_run(df, capsys):
             "Two columns of the result would be called 'count'",
         ),
         (
+            lambda df: group(df, ["w", F.col("W")], "key", 2).fold(folds.count()),
+            "The key has two columns called 'w': name it once",
+        ),
+        (
             lambda df: group(df, "w", "key", 2).fold(Lawless(), sample={"s": ["a", "bb", "ccc"]}),
             "'lawless' breaks identity",
         ),
@@ -280,3 +284,10 @@ def test_explain_says_in_words_what_will_run(df, capsys):
 def test_mistakes_are_one_clear_sentence_before_any_job(df, run, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         run(df)
+
+
+@pytest.mark.connect
+def test_a_function_that_returns_no_table_is_one_sentence(df):
+    applied = group(df, "w", "key", 2).apply(lambda table: None, "w string")
+    with pytest.raises(Exception, match=r"returned None: let it return a pyarrow\.Table"):
+        applied.collect()

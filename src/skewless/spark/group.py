@@ -174,7 +174,14 @@ class Grouping:
         count, names = len(self.keys.names()), self.df.columns
 
         def named(table: pa.Table) -> pa.Table:
-            return function(table.rename_columns(names))
+            result = function(table.rename_columns(names))
+            if not isinstance(result, pa.Table):
+                kind = "None" if result is None else f"a {type(result).__name__}"
+                raise SkewlessError(
+                    f"The function of apply returned {kind}: let it return a pyarrow.Table, an "
+                    "empty one for no rows."
+                )
+            return result
 
         def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return split_sorted(count, batches, named)

@@ -105,7 +105,14 @@ def _check_folds(folds: Sequence[Fold], keys: Sequence[StructField]) -> None:
                 f"{fold!r} is not a fold: use skewless.folds.count(), sum(...), … "
                 "or an object of your own subclass of skewless.folds.PerKeyFold."
             )
-    names = [name.lower() for name in [f.name for f in keys] + [f.name for f in folds]]
+    in_key = [field.name.lower() for field in keys]
+    for name in in_key:
+        if in_key.count(name) > 1:
+            raise SkewlessError(
+                f"The key has two columns called '{name}': name it once, or rename one of them "
+                "with .alias(...)."
+            )
+    names = in_key + [fold.name.lower() for fold in folds]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise SkewlessError(
