@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds, measures
 from skewless.errors import SkewlessError
-from skewless.spark import Observer, group, route
+from skewless.spark import Observer, group, observe, route
 from skewless.spark.tasks import WorkerReport, worker_reports
 from tests.spark.own_folds import Longest
 from tests.spark.streams import Files, eventually, run_to_end
@@ -103,6 +104,55 @@ def test_a_job_that_never_ran_leaves_no_record(df):
     observer = Observer()
     group(df, "w", "key", 2, observer=observer).fold(folds.count())
     assert observer.records(timeout_s=0.1) == []
+
+
+@pytest.mark.connect
+def test_an_action_that_failed_or_had_no_rows_leaves_no_record(df):
+    observer = Observer()
+    nothing = group(df.where("false"), "w", "key", 2, observer=observer).fold(folds.count())
+    assert nothing.collect() == []
+    eventually(lambda: not waiting(observer))
+    failing = df.withColumn("s", F.expr("if(s = 'xx', raise_error('no'), s)"))
+    result = group(failing, "w", "key", 2, observer=observer).fold(folds.max("s"))
+    with pytest.raises(Exception, match="no"):
+        result.collect()
+    assert observer.records(timeout_s=0.5) == []
+
+
+def waiting(observer):
+    return [thread for thread in observer._waiting if thread.is_alive()]
+
+
+class Told:
+    """An observation of Spark Connect: nothing, until somebody says so."""
+
+    def __init__(self):
+        self.get = {}
+
+
+def test_on_connect_a_job_is_awaited_until_the_session_stops():
+    observer, session = Observer(), SimpleNamespace(is_stopped=False)
+    for run in ("succeeds", "fails"):
+        partials, results = Told(), Told()
+        observer.watch("key", 1, run, partials, results, session)
+        if run == "succeeds":
+            report = WorkerReport(0, 1, 5, 2, 0, 0.1, 0.0, 1.0)
+            results.get = {"keys": 2}
+            partials.get = {"reports": [json.dumps(report)]}
+            eventually(lambda: not waiting(observer))
+    assert [record.messages for record in observer.records(0)] == [5]
+    assert [thread.name for thread in observer._waiting] == ["skewless-fails"]
+    session.is_stopped = True
+    eventually(lambda: not waiting(observer))
+    assert len(observer.records()) == 1
+
+
+def test_the_last_records_are_kept(monkeypatch):
+    monkeypatch.setattr(observe, "RECORDS_KEPT", 3)
+    observer = Observer()
+    for batch in range(5):
+        observer.add(observe.make_record("key", 2, "run", batch, [], None, 1.0))
+    assert [record.batch for record in observer.records()] == [2, 3, 4]
 
 
 def test_only_the_last_attempt_of_a_worker_counts():

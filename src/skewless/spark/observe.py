@@ -11,11 +11,11 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import PySparkAssertionError
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
@@ -25,6 +25,7 @@ from skewless.spark.endpoint import Endpoint
 from skewless.spark.tasks import WorkerReport, per_worker, worker_reports
 
 _POLL_S = 0.05
+RECORDS_KEPT = 10_000
 SCHEMA = (
     "scheme string, workers int, run string, batch long, ended_s double, messages long, "
     "loads array<long>, imbalance double, stddev double, stddev_percent double, partials long, "
@@ -73,12 +74,14 @@ class Record:
 class Observer:
     """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
 
+    It keeps the last RECORDS_KEPT records; the log has them all.
+
     log: a file to which each record is added as a line of JSON
     port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
     """
 
     def __init__(self, log: str | Path | None = None, port: int | None = None) -> None:
-        self._records: list[Record] = []
+        self._records: deque[Record] = deque(maxlen=RECORDS_KEPT)
         self._lock = threading.Lock()
         self._waiting: list[threading.Thread] = []
         self._log = None if log is None else Path(log)
@@ -94,19 +97,19 @@ class Observer:
         return None if self._endpoint is None else self._endpoint.port
 
     def records(self, timeout_s: float = 5.0) -> list[Record]:
-        """All records so far.
+        """The records so far, the last RECORDS_KEPT of them.
 
         timeout_s: how long to wait for batch jobs of which Spark has not yet told; a grouping
         whose action has not run counts as one
         """
         ends_s = time.monotonic() + timeout_s
-        for thread in list(self._waiting):
+        for thread in self._waiting:
             thread.join(max(0.0, ends_s - time.monotonic()))
         with self._lock:
             return list(self._records)
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """All records so far as a DataFrame."""
+        """The records so far as a DataFrame."""
         rows = [dataclasses.astuple(record) for record in self.records()]
         return spark.createDataFrame(rows, SCHEMA)
 
@@ -136,25 +139,35 @@ class Observer:
         self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))
 
     def watch(
-        self, scheme: str, workers: int, run: str, partials: Observation, results: Observation
+        self,
+        scheme: str,
+        workers: int,
+        run: str,
+        partials: Observation,
+        results: Observation,
+        session: SparkSession,
     ) -> None:
-        """Await a batch job, beside the caller: Spark tells only once its action has run."""
+        """Await a batch job, beside the caller: Spark tells only once its action has run.
+
+        Of an action that failed before any result came, and of one without rows, classic Spark
+        tells the same: nothing was seen. Neither is recorded.
+        """
 
         def wait() -> None:
             try:
-                seen = worker_reports(_get(partials, "reports"))
-                keys = int(_get(results, "keys"))
+                at_workers, at_merge = _observed(partials, results, session)
             except Exception:  # the session ended, or the action failed: there is nothing to tell
                 logging.getLogger(__name__).debug("Run %s was not observed.", run, exc_info=True)
                 return
-            seconds = max((r.ended_s for r in seen), default=0.0) - min(
-                (r.started_s for r in seen), default=0.0
-            )
-            self.add(make_record(scheme, workers, run, None, seen, keys, seconds))
+            seen = worker_reports(at_workers.get("reports", []))
+            keys = int(at_merge.get("keys", 0))
+            if seen and keys:
+                seconds = max(r.ended_s for r in seen) - min(r.started_s for r in seen)
+                self.add(make_record(scheme, workers, run, None, seen, keys, seconds))
 
         thread = threading.Thread(target=wait, name=f"skewless-{run}", daemon=True)
-        self._waiting.append(thread)
         thread.start()
+        self._waiting = [other for other in self._waiting if other.is_alive()] + [thread]
 
 
 def counted_keys() -> Any:
@@ -196,13 +209,15 @@ def make_record(
     )
 
 
-def _get(observation: Observation, name: str) -> Any:
-    """What was observed: classic Spark waits for the action, Connect must be asked again."""
-    while True:
-        try:
-            found = observation.get
-        except PySparkAssertionError:
-            found = {}
-        if name in found:
-            return found[name]
-        time.sleep(_POLL_S)
+def _observed(
+    partials: Observation, results: Observation, session: Any
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was seen at the workers and at the merge; nothing if the session ended before.
+
+    Classic Spark waits for the action, while Connect has nothing to tell until one succeeded.
+    """
+    if hasattr(session, "is_stopped"):  # only Connect's sessions say that
+        while not results.get and not session.is_stopped:
+            time.sleep(_POLL_S)
+        time.sleep(_POLL_S)  # it tells of one after the other
+    return partials.get, results.get

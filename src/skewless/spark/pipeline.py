@@ -149,15 +149,17 @@ def _stream(
         .foreachBatch(keep)
         .start()
     )
-    told = 0
+    told = -1
     ended = False
     while not ended:
         ended = bool(query.awaitTermination(1))
         if ended:
             _await_last_batch(query, observer)
-        for record in observer.records(0)[told:]:
+        for record in observer.records(0):
+            if record.run != str(query.runId) or record.batch is None or record.batch <= told:
+                continue
             on_record(record)
-            told += 1
+            told = record.batch
     return best
 
 

@@ -78,7 +78,8 @@ class Watch:
             return merged
         results = Observation(f"skewless-results-{self.run}")
         seen = merged.observe(results, counted_keys())
-        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results)
+        session = merged.sparkSession
+        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results, session)
         return seen
 
     def _batch_done(self, progress: Any) -> None:
