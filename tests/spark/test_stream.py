@@ -115,8 +115,23 @@ def late(spark, tmp_path_factory):
     return made
 
 
-@pytest.mark.parametrize("mode", ["append", "update"])
-def test_windows_end_and_late_messages_are_dropped_as_spark_does_it(spark, late, tmp_path, mode):
+@pytest.fixture
+def time_zone(spark, request):
+    name = "spark.sql.session.timeZone"
+    before = spark.conf.get(name)
+    spark.conf.set(name, request.param)
+    yield request.param
+    spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize(
+    ("mode", "time_zone"),
+    [("append", "Asia/Tokyo"), ("update", "America/New_York")],
+    indirect=["time_zone"],
+)
+def test_windows_end_and_late_messages_are_dropped_as_spark_does_it(
+    late, tmp_path, mode, time_zone
+):
     stream = late.stream().withWatermark("t", "5 minutes")
     window = F.window("t", "10 minutes", "5 minutes")
     counts = stream.groupBy(window, "w").count()
@@ -132,6 +147,19 @@ def test_windows_end_and_late_messages_are_dropped_as_spark_does_it(spark, late,
         everything = late.batch().groupBy(window, "w").count().collect()
         emitted = sum(row["count"] for row in expected)
         assert 0 < emitted < sum(row["count"] for row in everything), "nothing was late"
+
+
+def test_a_time_as_the_key_ends_by_the_microsecond_and_none_at_all_never_does(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "t timestamp, s string")
+    fine = START + datetime.timedelta(microseconds=500)
+    for times in ([None, None, fine], [None, START], [None, fine]):
+        files.put([(time, "x") for time in times])
+    stream = files.stream().withWatermark("t", "0 seconds")
+    _, expected = run_to_end(stream.groupBy("t").count(), tmp_path / "plain", "update")
+    own = group(stream, "t", "shuffle", 2).fold(folds.count(), Longest())
+    _, ours = run_to_end(own.drop("longest"), tmp_path / "own", "update")
+    assert sorted(map(repr, ours)) == sorted(map(repr, expected))
+    assert sorted(row["count"] for row in expected) == [1, 1, 2, 2, 3, 4]
 
 
 def test_a_window_routes_by_the_other_columns_and_groups_a_batch_too(late):

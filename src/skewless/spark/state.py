@@ -1,8 +1,9 @@
 """Partials that only Python can merge, kept in Spark's state store from batch to batch.
 
 A key's state is its merged partial as one Arrow record of bytes. Spark hands keys and states to
-Python by pandas, which would change some values (whole numbers with nulls, far-off times): so it
-sees bytes only, and the key itself travels inside them.
+Python by pandas, which would change some values (whole numbers with nulls, far-off times, all times
+by the session's time zone): so it sees bytes only, and the key itself travels inside them. Beside
+them is the time at which the key ends, as a whole number.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, StructField, TimestampType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
 
 from skewless.folds.worker import FoldJob
 from skewless.spark.job import BoundFolds
@@ -42,35 +43,43 @@ def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -
 
 
 def _packed(partials: DataFrame, bound: BoundFolds) -> DataFrame:
-    """Per partial: the key as text to group by, all of it as bytes, and the time at which it ends.
+    """Per partial: the key as text to group by, when it ends, and all of it as bytes.
 
     Two keys have the same text exactly if they are equal: floats have one NaN and one zero by now.
+    It ends at `until`, by which Spark drops what is late; for Python the same time is `ends_ms`.
     """
     keys = bound.keys
     texts = [_text(F.col(n), f) for n, f in zip(keys.names(), keys.flat_fields(), strict=True)]
     expiry = keys.expiry()
     until = [] if expiry is None else [F.col(expiry).alias("until")]
     carried = partials.select(F.concat(*texts).alias("key"), *until, F.struct("*").alias("all"))
-    job, first = bound.job, 1 + len(until)
-    schema = carried.schema
+    job = bound.job
+    ends_ms = [StructField("ends_ms", LongType()) for _ in until]
+    out = StructType([*carried.schema.fields[:-1], *ends_ms, StructField("packed", BinaryType())])
 
     def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            parts = zip(batch[first].flatten(), job.partial_schema, strict=True)
+            key, *ends, whole = batch.columns
+            parts = zip(whole.flatten(), job.partial_schema, strict=True)
             rows = pa.RecordBatch.from_arrays(
                 [column.cast(field.type) for column, field in parts], schema=job.partial_schema
             )
             data = pa.array([_bytes(rows.slice(i, 1)) for i in range(rows.num_rows)], pa.binary())
-            names = [*batch.schema.names[:first], "packed"]
-            yield pa.RecordBatch.from_arrays([*batch.columns[:first], data], names=names)
+            columns = [key, *ends, *map(_whole_ms, ends), data]
+            yield pa.RecordBatch.from_arrays(columns, names=out.names)
 
-    out = type(schema)([*schema.fields[:first], StructField("packed", BinaryType())])
     rows = carried.mapInArrow(pack, out)
     if expiry is None:
         return rows
     metadata = next(f.metadata for f in keys.fields if WATERMARK in f.metadata)
     ended = F.col("until").alias("until", metadata={WATERMARK: metadata[WATERMARK]})
-    return rows.select("key", ended, "packed")
+    return rows.select("key", ended, "ends_ms", "packed")
+
+
+def _whole_ms(times: pa.Array) -> pa.Array:
+    """Milliseconds since 1970, rounded up: a watermark of whole ones reaches both at once."""
+    micros = times.cast(pa.int64()).to_pylist()
+    return pa.array([None if us is None else -(-us // 1000) for us in micros], pa.int64())
 
 
 def _text(column: Column, field: StructField) -> Column:
@@ -100,7 +109,8 @@ def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
         ends_ms = None
         for frame in frames:
             parts += frame["packed"].tolist()
-            ends_ms = frame["until"].iloc[0].value // 1_000_000 if ends else None
+            if ends and pd.notna(frame["ends_ms"].iloc[0]):  # without a time a key never ends
+                ends_ms = int(frame["ends_ms"].iloc[0])
         merged = _bytes(job.merge([_record(part, job.partial_schema) for part in parts]))
         # Spark drops as late what ended before the last batch: a key may end in this very batch.
         ended = ends_ms is not None and ends_ms <= state.getCurrentWatermarkMs()
@@ -108,7 +118,7 @@ def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
             state.update((merged,))
             if ends_ms is not None:
                 # One less: Spark's own aggregate ends at the watermark, a timeout only behind it.
-                state.setTimeoutTimestamp(int(ends_ms) - 1)
+                state.setTimeoutTimestamp(ends_ms - 1)
         elif state.exists:
             state.remove()
         if ended or not append:
