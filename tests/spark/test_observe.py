@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds, measures
 from skewless.errors import SkewlessError
-from skewless.spark import Observer, group, observe, route
+from skewless.spark import Observer, group, observe, progress, route
 from skewless.spark.tasks import WorkerReport, worker_reports
 from tests.spark.own_folds import Longest
 from tests.spark.streams import Files, eventually, run_to_end
@@ -72,6 +72,8 @@ def test_each_micro_batch_is_measured_and_served_to_prometheus(spark, tmp_path):
         counts = group(files.stream(), "w", "shuffle", 4, observer=observer).fold(folds.count())
         run_to_end(counts, tmp_path / "checkpoint", "update")
         records = eventually(lambda: len(observer.records()) == 2 and observer.records())
+        listener = progress._LISTENERS[spark]
+        eventually(lambda: listener._ended and not listener._running)
         url = f"http://127.0.0.1:{observer.port}/metrics"
         with urllib.request.urlopen(url, timeout=10) as answer:
             text = answer.read().decode()
@@ -83,6 +85,23 @@ def test_each_micro_batch_is_measured_and_served_to_prometheus(spark, tmp_path):
     assert all(r.seconds > 0 and len(r.busy_s) == 4 for r in records)
     assert 'skewless_messages_total{scheme="shuffle",worker="3"} 125.0' in text
     assert 'skewless_replication{scheme="shuffle"} 4.0' in text
+
+
+def test_queries_that_ended_are_forgotten_but_for_the_last_which_may_start_again():
+    listener, told = progress._Listener(), []
+
+    def run_one_batch(run, metric):
+        seen = SimpleNamespace(observedMetrics={metric: None}, runId=run, batchId=0)
+        listener.onQueryProgress(SimpleNamespace(progress=seen))
+        listener.onQueryTerminated(SimpleNamespace(runId=run))
+        assert told[-1] == run
+
+    for number in range(3 * progress.KEPT):
+        listener.handlers[f"m{number}"] = lambda batch: told.append(batch.runId)
+        run_one_batch(f"first run of {number}", f"m{number}")
+        run_one_batch(f"restart beside {number}", "m0")
+    kept = range(2 * progress.KEPT + 1, 3 * progress.KEPT)
+    assert set(listener.handlers) == {"m0", *(f"m{number}" for number in kept)}
 
 
 def test_an_endpoint_is_off_by_default_and_a_taken_port_is_refused():

@@ -212,13 +212,15 @@ class _Mapping:
         metric = f"skewless-map-{uuid.uuid4().hex[:12]}"
         template = empty_report(self.scheme, self.plan) if folder is not None else ()
 
+        scheme, workers = self.scheme.spec, self.workers  # the listener is to hold no DataFrame
+
         def batch_done(progress: Any) -> None:
             told = reports(progress, metric)
             seen = _worker_reports(told, template)
             if folder is not None:
                 CostControl(folder).learn(int(progress.batchId), told, seen)
             if observer is not None:
-                observer.saw_batch(self.scheme.spec, self.workers, progress, seen)
+                observer.saw_batch(scheme, workers, progress, seen)
 
         after_each_batch(self.rows.sparkSession, metric, batch_done)
         seen = self.timed(placed).observe(metric, reports_of(f"`{REPORT}`"))

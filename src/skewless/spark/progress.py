@@ -16,18 +16,29 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 Handler = Callable[[Any], None]
+KEPT = 8
 _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
 
 
 class _Listener(StreamingQueryListener):
+    """Calls handlers while their queries run, and forgets all but the last `KEPT` that ended.
+
+    Those few are for a DataFrame that is started again, as after a failure: Spark tells only with
+    the first progress which metrics a query observes.
+    """
+
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
+        self._running: dict[str, set[str]] = {}  # the metrics that each run observed so far
+        self._ended: dict[str, None] = {}  # metrics that no query observes now, oldest first
 
     def onQueryProgress(self, event: Any) -> None:
         for metric in event.progress.observedMetrics:
             handler = self.handlers.get(metric)
             if handler is None:
                 continue
+            self._running.setdefault(str(event.progress.runId), set()).add(metric)
+            self._ended.pop(metric, None)
             try:
                 handler(event.progress)
             except Exception:
@@ -43,7 +54,10 @@ class _Listener(StreamingQueryListener):
         pass
 
     def onQueryTerminated(self, event: Any) -> None:
-        pass
+        ended = self._running.pop(str(event.runId), set())
+        self._ended |= dict.fromkeys(ended.difference(*self._running.values()))
+        for metric in list(self._ended)[:-KEPT]:
+            del self._ended[metric], self.handlers[metric]
 
 
 def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None:
