@@ -172,6 +172,14 @@ def test_old_plans_are_forgotten(tmp_path):
     assert len(list((folder.root / "batches").iterdir())) <= KEPT
 
 
+def test_old_batches_are_forgotten_where_nothing_is_learned(tmp_path):
+    folder, _, _, _ = partial_folder(tmp_path)
+    for batch in range(KEPT + 20):
+        folder.settle(batch)
+    assert {int(p.name) for p in (folder.root / "batches").iterdir()} == set(range(20, KEPT + 20))
+    assert folder._numbers() == [0]
+
+
 def test_a_learning_phase_may_take_several_batches(tmp_path):
     scheme = scheme_of("distribution-aware:learn=1000,theta=0.2")
     plan = scheme.plan(3, 0)

@@ -103,6 +103,7 @@ class StreamFolder:
         settled = self.root / "batches" / str(batch)
         if not settled.exists():
             _write(settled, str(self._newest(batch)).encode())
+            self._prune()
         return self._read(int(settled.read_text()))
 
     def used(self, batch: int) -> Learned:
