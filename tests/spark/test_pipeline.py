@@ -96,13 +96,20 @@ def test_a_checkpoint_goes_on_where_the_last_run_stopped(spark, folder, tmp_path
     assert sum(record.messages for record in told) == 2
 
 
-def test_a_generated_stream_runs_as_one_batch_job(spark):
-    told = []
+def test_a_generated_stream_runs_as_one_batch_job(spark, tmp_path):
+    told, sink = [], tmp_path / "counts"
+    for left_by_a_kill in (sink.with_name("counts.old"), sink):
+        left_by_a_kill.mkdir()
+        (left_by_a_kill / "part").write_text("an older result")
     stream = stream_of("zipf:z=1.5,keys=20,messages=500")
-    pipeline = Pipeline(stream, scheme_of("dynamic"), 3, batches=0)
+    pipeline = Pipeline(stream, scheme_of("dynamic"), 3, batches=0, sink=sink)
+    persisted = set(spark.sparkContext._jsc.getPersistentRDDs())
     best = run(spark, pipeline, Observer(), told.append, top=1)
     assert sum(told[0].loads) == 500
     assert best[0][1] > 100
+    assert sum(row[1] for row in spark.read.parquet(str(sink)).collect()) == 500
+    assert [path.name for path in tmp_path.iterdir()] == ["counts"]
+    assert set(spark.sparkContext._jsc.getPersistentRDDs()) <= persisted
 
 
 def test_a_batch_job_splits_hot_keys_by_a_plan(tmp_path, spark):

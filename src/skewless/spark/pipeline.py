@@ -115,11 +115,15 @@ def run(
         if not pipeline.batches:
             keys, row = _batch_keys(spark, pipeline, work)
             counts = _count(keys, pipeline, observer, salt=row).cache()
-            counts.count()
-            _save(counts, pipeline.sink)
+            try:
+                counts.count()
+                _save(counts, pipeline.sink)
+                best = _top(counts, top)
+            finally:
+                counts.unpersist()
             for record in observer.records():
                 on_record(record)
-            return _top(counts, top)
+            return best
         return _stream(spark, pipeline, observer, on_record, top, work)
 
 
@@ -224,11 +228,17 @@ def _top(counts: DataFrame, top: int) -> list[tuple[str, int]]:
 
 
 def _save(counts: DataFrame, sink: Path | None) -> None:
-    """Replace the sink whole: a reader sees the old result or the new one."""
+    """Put a new result in the place of the old one, whole.
+
+    For a moment in between, a reader finds no sink; one that is still reading the old result loses
+    its files. If the run is killed in that moment, the new result lies in `<sink>.new` until the
+    next run puts its own into the sink.
+    """
     if sink is None:
         return
     fresh, old = sink.with_name(sink.name + ".new"), sink.with_name(sink.name + ".old")
     counts.write.mode("overwrite").parquet(str(fresh))
+    shutil.rmtree(old, ignore_errors=True)  # a run that was killed may have left it
     if sink.exists():
         os.replace(sink, old)
     os.replace(fresh, sink)
