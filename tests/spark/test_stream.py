@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.errors import SkewlessError
-from skewless.spark import group
-from skewless.spark.stream import ROCKSDB, STATE_STORE
+from skewless.spark import group, per_worker
+from skewless.spark.stream import IN_MEMORY, ROCKSDB, STATE_STORE
 from tests.spark.own_folds import Longest
+from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end
 
 DDL = "w string, x double, n int, b binary, d decimal(10,2), t timestamp, s string"
@@ -180,9 +181,12 @@ def test_streams_keep_their_state_in_rocksdb_unless_the_user_chose_otherwise(spa
         spark.conf.unset(STATE_STORE)
         group(files.stream(), "w", "key", 2).fold(folds.count())
         assert spark.conf.get(STATE_STORE) == ROCKSDB
-        spark.conf.set(STATE_STORE, "my.own.Store")
-        group(files.stream(), "w", "key", 2).fold(folds.count())
-        assert spark.conf.get(STATE_STORE) == "my.own.Store"
+        for chosen in ("my.own.Store", IN_MEMORY):
+            spark.conf.set(STATE_STORE, chosen)
+            group(files.stream(), "w", "key", 2).fold(folds.count())
+            assert spark.conf.get(STATE_STORE) == chosen
+        with pytest.raises(SkewlessError, match="cannot keep state per worker in the store"):
+            per_worker(files.stream(), "w", "key", 2, CountPerKey(), CountPerKey.SCHEMA)
     finally:
         spark.conf.set(STATE_STORE, before)
 

@@ -36,7 +36,7 @@ from skewless.spark.processor import (
     reporting_schema,
 )
 from skewless.spark.route import routing
-from skewless.spark.stream import use_rocksdb
+from skewless.spark.stream import IN_MEMORY, STATE_STORE, use_rocksdb
 from skewless.spark.watch import Watch
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -84,6 +84,12 @@ def per_worker(
             f"{workers} workers need a state partition each, and {_PARTITIONS} is {partitions}: "
             f"set it to {workers} or more before the stream first starts."
         )
+    use_rocksdb(df.sparkSession)
+    if df.sparkSession.conf.get(STATE_STORE) == IN_MEMORY:
+        raise SkewlessError(
+            f"Spark cannot keep state per worker in the store that {STATE_STORE} names: unset it, "
+            "and RocksDB is used."
+        )
     control = None
     if checkpoint is not None:
         folder = stream_folder(checkpoint, made, workers, seed)
@@ -91,7 +97,6 @@ def per_worker(
         if learns_between_batches(made) and not made.one_worker_per_key:
             control = Control(folder)
             control.begin(plan)
-    use_rocksdb(df.sparkSession)
     identity, mode = F.xxhash64(*keys), output_mode.capitalize()
     chosen = surrogates(workers, partitions)
     numbers = {surrogate: worker for worker, surrogate in enumerate(chosen)}

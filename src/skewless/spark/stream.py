@@ -15,7 +15,7 @@ from skewless.spark.state import merge_with_state
 
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 _STORES = "org.apache.spark.sql.execution.streaming.state."
-_IN_MEMORY = _STORES + "HDFSBackedStateStoreProvider"
+IN_MEMORY = _STORES + "HDFSBackedStateStoreProvider"
 ROCKSDB = _STORES + "RocksDBStateStoreProvider"
 MODES = ("update", "append", "complete")
 
@@ -44,8 +44,8 @@ def merge_stream(partials: DataFrame, bound: BoundFolds, output_mode: str) -> Da
 def use_rocksdb(spark: SparkSession) -> None:
     """Let streams of this session keep state in RocksDB, unless the user chose another store.
 
-    Spark reads the setting when a query starts, and a restarted one follows its checkpoint. The
-    default store holds all state in the memory of the JVM, and cannot serve `per_worker`.
+    Spark reads the setting when a query starts, and a restarted one follows its checkpoint. Its
+    default store holds all state in the memory of the JVM; who sets that one by name keeps it.
     """
-    if spark.conf.get(STATE_STORE, _IN_MEMORY) == _IN_MEMORY:
+    if not spark.conf.get(STATE_STORE, ""):
         spark.conf.set(STATE_STORE, ROCKSDB)
