@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,10 +14,10 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import SCHEMES, Feedback, scheme_of
-from skewless.spark import Observer, group
+from skewless.spark import Observer, group, plans
 from skewless.spark.codec import flatten
 from skewless.spark.control import Control, source_report, source_reports
-from skewless.spark.plans import KEPT, Learned, empty_report, stream_folder
+from skewless.spark.plans import KEPT, Learned, _write, empty_report, stream_folder
 from skewless.spark.tasks import WorkerReport
 from tests.spark.streams import Files, eventually, run_to_end
 
@@ -120,6 +124,28 @@ def test_a_plan_once_written_stays(tmp_path):
     folder.write(0, folder.used(0)._replace(plan=plan._replace(start=np.array([5.0, 5.0]))))
     control.begin(plan._replace(start=np.array([7.0, 7.0])))
     assert folder.settle(0).plan.start.tolist() == [0, 0]
+
+
+@pytest.fixture
+def no_hard_links(monkeypatch):
+    def refuse(source, target):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+
+
+def test_without_hard_links_too_the_first_to_write_wins(tmp_path, no_hard_links, monkeypatch):
+    path = tmp_path / "7"
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda n: (_write(path, b"%d" % n), path.read_bytes())[1], range(50)))
+    assert len(set(found)) == 1
+    assert list(tmp_path.iterdir()) == [path]
+    monkeypatch.setattr(plans, "_RENAME_S", 0.01)
+    left = tmp_path / ".8.mark"  # its maker died before it could rename
+    left.touch()
+    _write(tmp_path / "8", b"8")
+    assert (tmp_path / "8").read_bytes() == b"8"
+    assert not left.exists()
 
 
 def test_only_the_last_attempt_of_each_source_teaches(tmp_path):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from skewless.spark.codec import pack, unpack
 
 FORMAT = 1
 KEPT = 100
+_RENAME_S = 5.0
 
 
 class Learned(NamedTuple):
@@ -201,5 +203,25 @@ def _write(path: Path, data: bytes) -> None:
         os.link(part, path)
     except FileExistsError:
         pass
+    except OSError:
+        _move_once(part, path)
     finally:
-        part.unlink()
+        part.unlink(missing_ok=True)
+
+
+def _move_once(part: Path, path: Path) -> None:
+    """Put the file there where the file system has no hard links, as mounted stores often do not.
+
+    A rename shows a file whole but would replace one that is there, so only who has made the mark
+    may rename. Whoever finds the mark awaits the file; if none comes, its maker died.
+    """
+    mark = path.with_name(f".{path.name}.mark")
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        stop_s = time.monotonic() + _RENAME_S
+        while not path.exists() and time.monotonic() < stop_s:
+            time.sleep(0.01)
+    if not path.exists():
+        os.replace(part, path)
+    mark.unlink(missing_ok=True)
