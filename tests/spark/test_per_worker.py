@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.spark import per_worker
-from skewless.spark.per_worker import murmur3_int, surrogates
+from skewless.spark.per_worker import surrogate
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end
 from tests.spark.test_route import kernel_route, zipf_words
@@ -57,16 +57,30 @@ def test_a_workers_state_lies_on_its_own_partition_from_batch_to_batch(
         found[row.worker, row.w] = max(found[row.worker, row.w], row["count"])
     assert found == expected
     assert {(r.worker, r["at"]) for r in seen} == {(i, i) for i in range(WORKERS)}
-    with pytest.raises(SkewlessError, match="4 workers, partitions 5, seed 2, but this stream has"):
+    with pytest.raises(SkewlessError, match="4 workers, seed 2, state per worker, but this"):
         start(workers=3)
 
 
+def test_state_is_found_again_after_the_number_of_shuffle_partitions_was_changed(
+    spark, files, tmp_path, five_partitions
+):
+    for partitions in (PARTITIONS, PARTITIONS + 2):
+        spark.conf.set("spark.sql.shuffle.partitions", partitions)
+        files.put([("a",), ("b",), ("c",)])
+        counts = per_worker(files.stream(), "w", "key", 3, CountPerKey(), CountPerKey.SCHEMA)
+        seen = []  # by foreachBatch, since Spark's memory sink does not go on in mode 'update'
+        writer = counts.writeStream.outputMode("update").trigger(availableNow=True)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer.foreachBatch(lambda rows, _, to=seen: to.extend(rows.collect()))
+        writer.start().awaitTermination()
+    assert {(row.w, row["count"]) for row in seen} == {("a", 2), ("b", 2), ("c", 2)}
+    assert all(row.worker == row["at"] for row in seen)
+
+
 def test_the_surrogates_land_where_spark_hashes_them(spark):
-    values = [0, 1, -1, 7, 2**31 - 1, -(2**31), 123456]
-    frame = spark.createDataFrame([(v,) for v in values], "v int").coalesce(1)
-    assert [r[0] for r in frame.select(F.hash("v")).collect()] == [murmur3_int(v) for v in values]
-    chosen = surrogates(40, 64)
-    assert [murmur3_int(s) % 64 for s in chosen] == list(range(40))
+    workers = [*range(200), 10**6, 2**31 - 1]
+    frame = spark.createDataFrame([(w, surrogate(w)) for w in workers], "w int, surrogate int")
+    assert frame.filter(F.hash("surrogate") == F.col("w")).count() == len(workers)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """State per worker, across micro-batches: one worker's state on exactly one state partition.
 
 Spark places the state of a stateful processor by the hash of its grouping key, and offers no other
-way: partition = murmur3(key, 42) mod P. So each worker gets a surrogate key, an int chosen so that
-its hash lands on the worker's own partition.
+way: partition = murmur3(key, 42) mod P. So each worker gets a surrogate key, the int whose hash is
+the worker's number: it lands on the partition of that number, whatever P is. That matters, because
+Spark keeps the P of a stream's first start, and the session's setting may be another by now.
 
 Spark runs a state partition on the executor that holds its state, as long as there is room. So
 here, other than in `group`, a worker stays on one machine, and a scheme can learn how fast that is.
@@ -64,9 +65,9 @@ def per_worker(
     at least as many shuffle partitions as workers; the rows keep their columns.
 
     checkpoint: the folder of the stream's checkpoint, which driver and executors must share as
-        files. A restart with another scheme, number of workers, seed or number of partitions is
-        refused, for it would find other state; and a scheme that learns goes on learning from
-        batch to batch, unless it gives a key one worker, where the key's state must stay
+        files. A restart with another scheme, number of workers or seed is refused, for it would
+        find other state; and a scheme that learns goes on learning from batch to batch, unless
+        it gives a key one worker, where the key's state must stay
     """
     check_server(df)
     made = check_scheme(scheme)
@@ -93,13 +94,13 @@ def per_worker(
     control = None
     if checkpoint is not None:
         folder = stream_folder(checkpoint, made, workers, seed)
-        folder.claim(partitions=partitions)
+        folder.claim(state="per worker")
         if learns_between_batches(made) and not made.one_worker_per_key:
             control = Control(folder)
             control.begin(plan)
     identity, mode = F.xxhash64(*keys), output_mode.capitalize()
-    chosen = surrogates(workers, partitions)
-    numbers = {surrogate: worker for worker, surrogate in enumerate(chosen)}
+    chosen = [surrogate(worker) for worker in range(workers)]
+    numbers = {number: worker for worker, number in enumerate(chosen)}
     if control is None:
         placed = _placed(*routing(df, identity, made, plan), chosen)
         mine = WorkerProcessor(processor, numbers)
@@ -117,29 +118,23 @@ def _placed(rows: DataFrame, worker: Column, chosen: list[int]) -> GroupedData:
     return rows.withColumn(SURROGATE, F.get(F.lit(chosen), worker)).groupBy(SURROGATE)
 
 
-def surrogates(workers: int, partitions: int) -> list[int]:
-    """An int per worker whose hash lands on the partition of the worker's number."""
-    found: dict[int, int] = {}
-    candidate = 0
-    while len(found) < workers:
-        at = murmur3_int(candidate) % partitions
-        if at < workers:
-            found.setdefault(at, candidate)
-        candidate += 1
-    return [found[worker] for worker in range(workers)]
-
-
-def murmur3_int(value: int, seed: int = _SPARK_SEED) -> int:
-    """Spark's `hash` of an int, signed as Spark's: murmur3 of its four bytes."""
-    k = _rotated(value * 0xCC9E2D51, 15) * 0x1B873593
-    h = _rotated(seed ^ (k & 0xFFFFFFFF), 13) * 5 + 0xE6546B64
-    h = (h & 0xFFFFFFFF) ^ 4
-    h = ((h ^ (h >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
-    h = ((h ^ (h >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+def surrogate(worker: int) -> int:
+    """The int whose Spark `hash` is the worker's number: murmur3 of an int, undone step by step."""
+    h = worker ^ worker >> 16
+    h = _undone(h, 0xC2B2AE35)
+    h ^= h >> 13 ^ h >> 26
+    h = _undone(h, 0x85EBCA6B)
     h ^= h >> 16
-    return h - (1 << 32) if h >> 31 else h
+    h = _rotated_back(_undone((h ^ 4) - 0xE6546B64, 5), 13)
+    k = _rotated_back(_undone(h ^ _SPARK_SEED, 0x1B873593), 15)
+    value = _undone(k, 0xCC9E2D51)
+    return value - (1 << 32) if value >> 31 else value
 
 
-def _rotated(value: int, bits: int) -> int:
-    value &= 0xFFFFFFFF
-    return (value << bits | value >> (32 - bits)) & 0xFFFFFFFF
+def _undone(product: int, factor: int) -> int:
+    """What 32-bit multiplication by an odd factor made this of."""
+    return product * pow(factor, -1, 1 << 32) & 0xFFFFFFFF
+
+
+def _rotated_back(value: int, bits: int) -> int:
+    return (value >> bits | value << (32 - bits)) & 0xFFFFFFFF
