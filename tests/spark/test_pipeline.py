@@ -100,7 +100,7 @@ def test_a_generated_stream_runs_as_one_batch_job(spark, tmp_path):
     told, sink = [], tmp_path / "counts"
     for left_by_a_kill in (sink.with_name("counts.old"), sink):
         left_by_a_kill.mkdir()
-        (left_by_a_kill / "part").write_text("an older result")
+        (left_by_a_kill / "_SUCCESS").touch()
     stream = stream_of("zipf:z=1.5,keys=20,messages=500")
     pipeline = Pipeline(stream, scheme_of("dynamic"), 3, batches=0, sink=sink)
     persisted = set(spark.sparkContext._jsc.getPersistentRDDs())

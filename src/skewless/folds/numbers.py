@@ -15,6 +15,7 @@ from skewless.folds.api import Fold, NativeMerge, check_column, refuse
 from skewless.folds.groups import I64, Groups, aggregate, valid_rows
 
 _MOST_DIGITS = 38
+_MOST_DIGITS_DIVIDED = 24  # sums of more would not fit the 34 digits that `_quotient` divides
 _LOW = np.int64(0xFFFFFFFF)
 _NUMBERS = "whole numbers, floats or decimals"
 
@@ -177,10 +178,13 @@ class Mean(Fold):
         return pa.array(means, pa.decimal128(_MOST_DIGITS, places))
 
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
-        """Spark's sums, and their quotient; Spark's quotient of decimals has too few places."""
-        if pa.types.is_decimal(types[0]):
-            return None
-        return NativeMerge(("sum({0})", "sum({1})"), "try_divide({0}, {1})")
+        """Spark's sums, and their quotient."""
+        kind, quotient = types[0], "try_divide({0}, {1})"
+        if pa.types.is_decimal(kind):
+            if kind.precision > _MOST_DIGITS_DIVIDED:
+                return None
+            quotient = f"cast({_quotient(kind.scale)} as {_sql(self.result_type(types))})"
+        return NativeMerge(("sum({0})", "sum({1})"), quotient)
 
 
 def _sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
@@ -204,6 +208,19 @@ def _decimal_sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
         raise SkewlessError(
             f"{name} exceeds the {_MOST_DIGITS} digits of a decimal: sum a double instead."
         ) from None
+
+
+def _quotient(scale: int) -> str:
+    """Spark's quotient of a decimal sum and a count, rounded once, to four more places.
+
+    Spark gives a quotient of 34 digits by a long exactly four more places, but never fewer than
+    six: where that is too many, the sum is divided by as many powers of ten more.
+    """
+    total = f"cast({{0}} as decimal(34, {scale}))"
+    if scale >= 2:
+        return f"try_divide({total}, cast({{1}} as decimal(20, 0)))"
+    shift = 10 ** (2 - scale)
+    return f"try_divide({total}, cast({{1}} * {shift} as decimal(20, 0))) * {shift}"
 
 
 def _sum_type(fold: str, column: str, kind: pa.DataType, digits: int) -> pa.DataType:
