@@ -16,11 +16,10 @@ import numpy.typing as npt
 from numba import njit
 
 from skewless import measures
-from skewless.errors import SkewlessError
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, I32, I64
 from skewless.simulate.replication import Counted, PairCounter
-from skewless.simulate.sources import Estimate, Sources
+from skewless.simulate.sources import Estimate, Sources, refuse_short
 from skewless.streams import Chunk, Stream, stream_of
 
 _CHECKPOINTS = 2048  # kept at most; at least half as many once the stream is long enough
@@ -232,12 +231,7 @@ class _Run:
     def result(self, stream: str) -> BalanceResult:
         messages, loads = self._recorder.messages, self._recorder.loads
         if not messages:
-            raise SkewlessError(
-                f"The stream {stream} ends within the {self._to_learn} messages that "
-                f"{self.scheme.spec} learns from: give a longer stream or learn from less."
-                if self._learned
-                else f"The stream {stream} is empty: there is nothing to route."
-            )
+            refuse_short(stream, self.scheme)
         at, excesses = self._recorder.checkpoints()
         counted = self._pairs.count() if self._pairs else Counted(0, 0)
         return BalanceResult(

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from skewless import measures
-from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import F64
 from skewless.schemes.loops import specialise
@@ -41,7 +40,7 @@ from skewless.simulate.queue_loop import (
 from skewless.simulate.queue_series import LatencyHistogram, Row, Series, SeriesRecorder
 from skewless.simulate.queue_shelf import shelf_of
 from skewless.simulate.replication import Counted, PairCounter
-from skewless.simulate.sources import Estimate, Sources
+from skewless.simulate.sources import Estimate, Sources, refuse_short
 from skewless.sketch.key_table import entries, key_table, reserve, table_of
 from skewless.streams import Stream, stream_of
 
@@ -290,10 +289,7 @@ class QueueRun:
     def result(self) -> QueueResult:
         """All figures; the run may go on afterwards."""
         if self.scheme.learns == "prefix" and not self._learned:
-            raise SkewlessError(
-                f"The stream {self.stream.spec} ends within the {self._next_plan} messages that "
-                f"{self.scheme.spec} learns from: give a longer stream or learn from less."
-            )
+            refuse_short(self.stream.spec, self.scheme)
         queues, interval = self._queues, self.interval
         row = self._row()
         elapsed = max(self._now, 1e-300)

@@ -8,7 +8,7 @@ own count set to its share of the true loads every T messages (`probe:T`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,14 @@ def check_sources(sources: int) -> None:
     if not 1 <= sources <= MOST_SOURCES:
         bound = "at least 1" if sources < 1 else f"at most {MOST_SOURCES:,}"
         raise SkewlessError(f"The number of sources must be {bound}, not {sources:,}.")
+
+
+def refuse_short(stream: str, scheme: Scheme) -> NoReturn:
+    """Refuse a stream that ends before a scheme has learned."""
+    raise SkewlessError(
+        f"The stream {stream} ends within the {scheme.learning_messages} messages that "
+        f"{scheme.spec} learns from: give a longer stream or learn from less."
+    )
 
 
 @dataclass(frozen=True)
