@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
-from skewless.schemes.graded import AIM, EARLIEST, EARLY, GradedChoices
+from skewless.schemes.graded import AIM, EARLIEST, EARLY, KEPT, LOAN, WIDTH, GradedChoices
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queues import Cluster, queue
 from skewless.sketch.recent import add, divide_down, recent
@@ -41,7 +41,8 @@ def test_no_source_ever_loads_a_worker_beyond_its_bound(keys, workers, target, s
         # Fading over so few messages is below the tolerance.
         mean = number / workers
         grace = max(1, min(EARLY / mean, min(1, EARLIEST * target) * mean))
-        assert loads.max() < (1 + AIM * target) * mean + grace + 1.01
+        most = (AIM + LOAN * (1 - KEPT)) * target
+        assert loads.max() < (1 + most) * mean + grace + 1.01
 
 
 def test_costs_that_are_known_are_shared_out_evenly():
@@ -65,6 +66,34 @@ def test_costs_and_capacities_equal_the_naive_twin(keys, workers, seed, data):
     )
     assert out.tolist() == expected
     assert tally.loads == pytest.approx(loads)
+
+
+def bursts(seed, messages, ballast):
+    """One key with this share of the stream, and others that come in bursts of up to 200."""
+    rng = np.random.default_rng(seed)
+    others = np.repeat(rng.integers(1, 60, messages // 50), rng.integers(1, 200, messages // 50))
+    return identities(np.where(rng.random(messages) < ballast, 0, others[:messages]))
+
+
+@pytest.mark.parametrize("ballast", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("workers", [3, 16])
+def test_bursts_equal_the_naive_twin(ballast, workers):
+    keys = bursts(1, 20_000, ballast)
+    scheme = GradedChoices()
+    out, tally = weighted(scheme, scheme.plan(workers, 0), keys, np.ones(keys.size))
+    assert out.tolist() == naive.route(scheme, keys.tolist(), workers, 0, 0)
+    assert tally.moved[:, WIDTH].max() > 1
+    assert (tally.sent[2] / tally.sent[0] > KEPT) == (ballast > KEPT)
+
+
+def test_a_burst_beside_much_ballast_is_not_spread_over_all_workers():
+    keys = bursts(2, 200_000, 0.8)
+    others = keys != identities(np.zeros(1, np.int64))
+    out = skewless.route(keys, "graded", 10)
+    loads = np.bincount(out[100_000:], minlength=10)
+    assert loads.max() / loads.mean() < 1.01
+    pairs = np.unique(np.stack([keys[others], out[others]]), axis=1).shape[1]
+    assert pairs / np.unique(keys[others]).size < 2
 
 
 def test_strong_workers_take_more_and_costs_are_evened_out():

@@ -6,6 +6,7 @@ import numpy as np
 from tests.naive.hashing import choice_hash, choices, scale
 
 COLUMNS = 1 << 16
+PLACES = 1 << 14
 
 
 def route(scheme, keys, workers, seed, source):
@@ -18,9 +19,9 @@ def trace(scheme, keys, weights, rates, workers, seed):
     rows = [{}, {}]
     seen_gain, seen_growth, seen_total = 1.0, 2.0 ** (1.0 / scheme.half_life), 0.0
     gain, growth = 1.0, 2.0 ** (1.0 / (12000.0 * workers))
-    sent, messages = 0.0, 0.0
+    sent, messages, ballast = 0.0, 0.0, 0.0
     hottest, laggard = 0.0, 0
-    homes = {}
+    moved = {}
     out = []
     for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
         hashed = choice_hash(key, 0, seed)
@@ -36,30 +37,47 @@ def trace(scheme, keys, weights, rates, workers, seed):
             laggard = min(range(workers), key=lambda w: loads[w])
             hottest *= 0.99
         hottest = max(hottest, share)
+        heat = share / max(1 / workers, hottest / 2)
         sent += gain * weight
         messages += gain
+        ballast += gain * weight if heat >= 0.5 else 0.0
         mean = sent / workers
         message = gain * (sent / messages)
-        early = min(message * message * 1500 / mean, min(1, 10 * scheme.target) * mean)
+        early = min(message * message * 1000 / mean, min(1, 10 * scheme.target) * mean)
         grace = max(message, early)
-        heat = share / max(1 / workers, hottest / 2)
+        spare = max(0.0, ballast / sent - 0.4)
         grade = 1.0 if heat <= 1 / 200 else max(0.0, math.log(heat) / math.log(1 / 200))
-        full = mean + grade * (0.4 * scheme.target * mean + grace)
-        behind = mean * (1.0 - (0.8 if grade == 1 else 0.3) * scheme.target) - grace
+        full = mean + grade * (0.3 * scheme.target * mean + grace)
+        if heat < 0.5:
+            full += 5.0 * max(spare - share * workers, spare / 2) * scheme.target * mean
+        lag = scheme.target * (1.0 + 24 * spare)
+        behind = mean * (1.0 - (0.8 if grade == 1 else 0.3) * lag) - grace
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
-        home = homes.get(hashed % COLUMNS, order[0])
-        if heat >= 0.5 and loads[laggard] < mean * (1.0 - 0.1 * scheme.target) - grace:
+        home, nth, width = order[0], 0, 1
+        tag, *remembered = moved.get(hashed % PLACES, (None,))
+        if tag == hashed >> 16 & 0xFFFFFFFF:
+            home, nth, width = remembered
+        if heat >= 0.5 and loads[laggard] < mean * (1.0 - 0.1 * lag) - grace:
             worker = laggard
         else:
-            fetched = []
-            if loads[laggard] < behind:
-                fetched = [w for w in reversed(order[:2]) if loads[w] < min(behind, loads[home])]
-            stays = [home] if loads[home] < full else []
-            free = [w for w in order if loads[w] < full]
-            worker = (fetched + stays + free)[0]
+            worker = home
+            if loads[laggard] < behind and workers > 1:
+                for n in (1, 0):
+                    if loads[order[n]] < min(behind, loads[home]):
+                        worker, nth, width = order[n], n, max(width, n + 1)
+                        break
+            if loads[worker] >= mean and (width > 1 or loads[worker] >= full):
+                own = [(nth + i) % width for i in range(1, width)][:8]
+                beyond = [(nth + i) % workers for i in range(1, workers + 1)]
+                stays = [nth] if loads[worker] < full else []
+                below = [n for n in own if loads[order[n]] < mean]
+                fits = [n for n in own + beyond if loads[order[n]] < full]
+                chosen = (below + stays + fits)[0]
+                if chosen != nth:
+                    worker, nth, width = order[chosen], chosen, max(width, chosen + 1)
             if worker != home:
-                homes[hashed % COLUMNS] = worker
+                moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, nth, width)
         loads[worker] += gain * weight / rates[worker]
         gain *= growth
         out.append(worker)

@@ -1,17 +1,19 @@
 """Graded choices: a key leaves a full worker the sooner the hotter it is.
 
 Every key has all workers as its choices, in an order of its own. It stays where it is until that
-worker is full for it, then goes to the **first** of its choices that is not, and stays there. A
-worker is full for a cold key when its load exceeds the mean by a part of the target, for the
-hottest keys when it reaches the mean, and for keys between by the logarithm of their share. So hot
-keys give way to cold ones and even out whatever those do; cold keys stay where their hash puts
-them; no key uses more workers than it must. A worker that falls behind is fetched up: by the
-hottest keys, and where there are none by keys that have it as their first or second choice.
-Nothing is planned; loads and shares fade, so drift is followed. The reasons and limits are in
-docs/graded.md.
+worker is full for it. Then it goes to one of the workers it has used before, and to the next in its
+order only if they are full too. A worker is full for a cold key when its load exceeds the mean by a
+part of the target, for the hottest keys when it reaches the mean, and for keys between by the
+logarithm of their share. So hot keys give way to cold ones and even out whatever those do; cold
+keys stay where their hash puts them; no key uses more workers than it must. Where most of the
+stream is hot, other keys may exceed the mean for longer: the hot ones will make up for it. A worker
+that falls behind is fetched up: by the hottest keys, and where there are none by keys that have it
+as their first or second choice. Nothing is planned; loads and shares fade, so drift is followed.
+The reasons and limits are in docs/graded.md.
 
-What holds for every stream and source, of its faded loads: max < mean + slack(mean) + 1 message,
-for no worker beyond that is ever chosen, and one below the mean always exists.
+What holds for every stream and source, of its faded loads: max < mean + slack + loan + 1 message,
+for no worker beyond that is ever chosen, and one below the mean always exists. The loan is nothing
+where less than 0.4 of the stream is hot.
 """
 
 from __future__ import annotations
@@ -45,18 +47,24 @@ from skewless.schemes.api import (
 )
 from skewless.sketch.recent import LONGEST, Recent, add, recent
 
-AIM = 0.4  # of the target is what one source allows itself above the mean
-EARLY = 1500.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
+AIM = 0.3  # of the target is what one source allows itself above the mean
+EARLY = 1000.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
 EARLIEST = 10.0  # but at most so many targets or the mean, and at least one message
 RIVAL = 1 / 2  # of the hottest key's share, or a worker's share if that is more: the heat of 1
 COLDEST = 1 / 200  # keys of this heat or less are cold
-HOT = 1 / 2  # keys of this heat or more go to a worker that lags
+HOT = 1 / 2  # keys of this heat or more are ballast: they go to a worker that lags
 COOLING = 0.99  # of the hottest key's share is kept when a worker that lags is looked for
+KEPT = 0.4  # of the stream as ballast is none to spare; what it has beyond that,
+LOAN = 5.0  # times the target, others may exceed the mean by; less what a key takes of a worker,
+LEAST_LOAN = 0.5  # but for every key at least this part of it
 LAGS = 0.1  # of the target is how far a worker may fall behind before hot keys are sent to it,
 BEHIND = 0.3  # before warm keys turn to it,
-FAR_BEHIND = 0.8  # before cold ones do
+FAR_BEHIND = 0.8  # before cold ones do;
+PATIENCE = 24.0  # times the ballast to spare is all this more, for that will come by itself
 FADING = 12000.0  # messages per worker after which a load counts half
-HOMES = 1 << 16  # places in which keys that moved are remembered
+MOVED = 1 << 14  # places in which keys that moved are remembered
+LOOKS = 8  # of the workers a key has used before are looked at
+TAG, WORKER, NTH, WIDTH = range(4)  # columns of `moved`
 _LARGEST_GAIN = 2.0**60
 
 
@@ -76,12 +84,12 @@ class GradedTally(NamedTuple):
     """Faded loads per capacity, recent shares, the worker that lags, and who moved where."""
 
     loads: F64  # [W] load ÷ rate
-    sent: F64  # [2] faded load in all, faded messages in all
+    sent: F64  # [3] faded load in all, faded messages in all, faded load of hot keys
     gain: F64  # [1] of the next message in the loads
     hottest: F64  # [1] share of the hottest key of late
     laggard: I64  # [2] the worker that lags, messages until it is looked for again
     shares: Recent
-    homes: I32  # [HOMES] where a key that moved is, by its hash; -1 = none moved
+    moved: I32  # [MOVED, 4] bits of a key's hash, where it is, which of its choices, of how many
 
 
 class GradedReport(NamedTuple):
@@ -100,6 +108,41 @@ def _grade(heat: float) -> float:
 
 
 @njit(cache=True, inline="always")
+def _look_on(
+    plan: Any,
+    loads: F64,
+    key: np.uint64,
+    first: np.int64,
+    place: tuple[np.int64, np.int64, np.int64],
+    limits: tuple[float, float],
+) -> tuple[np.int64, np.int64, np.int64]:
+    """The next of the key's own workers below the mean, else one that is not full, else a new one.
+
+    `place` is a worker, which of the key's choices it is, and how many of them the key has used;
+    `limits` are the mean, and the load at which a worker is full.
+    """
+    workers, prime = plan.workers[0], plan.prime[0]
+    worker, nth, width = place
+    mean, full = limits
+    step = stride(first, second_choice(key, plan.seeds, workers, first), prime)
+    other, number = worker, nth
+    fits = loads[worker] < full
+    for _ in range(min(int(width) - 1, LOOKS)):
+        if number == width:
+            other, number = first, np.int64(1)
+        else:
+            other, number = next_choice(other, step, workers, prime), number + 1
+        if loads[other] < mean:
+            return other, number, width
+        if not fits and loads[other] < full:
+            worker, nth, fits = other, number, True
+    while loads[worker] >= full:
+        worker = next_choice(worker, step, workers, prime)
+        nth = nth + 1 if nth < workers else np.int64(1)
+    return worker, nth, max(width, nth)
+
+
+@njit(cache=True, inline="always")
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """Where the key is, unless that worker is full for a key as hot as this or another lags."""
     loads, sent, gain, laggard = tally.loads, tally.sent, tally.gain, tally.laggard
@@ -112,40 +155,46 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
         laggard[1] = workers
     laggard[1] -= 1
     tally.hottest[0] = max(tally.hottest[0], share)
+    heat = share / max(1.0 / workers, RIVAL * tally.hottest[0])
+    hot = heat >= HOT
     sent[0] += gain[0] * weight
     sent[1] += gain[0]
+    if hot:
+        sent[2] += gain[0] * weight
     mean = sent[0] / workers
     message = gain[0] * (sent[0] / sent[1])
     earliest = min(1.0, EARLIEST * target) * mean
     grace = max(message, min(message * message * EARLY / mean, earliest))
-    heat = share / max(1.0 / workers, RIVAL * tally.hottest[0])
+    spare = max(0.0, sent[2] / sent[0] - KEPT)
+    lag = target * (1.0 + PATIENCE * spare)
     first = scale(hashed, np.uint64(workers))
-    place = np.int64(hashed & np.uint64(HOMES - 1))
-    home = np.int64(tally.homes[place])
-    worker = first if home < 0 else home
+    worker, nth, width = first, np.int64(1), np.int64(1)
+    tag = np.int32(hashed >> np.uint64(16))
+    moved = tally.moved[np.int64(hashed & np.uint64(MOVED - 1))]
+    if moved[TAG] == tag and moved[WIDTH] > 0:
+        worker, nth, width = np.int64(moved[WORKER]), np.int64(moved[NTH]), np.int64(moved[WIDTH])
     lowest = loads[laggard[0]]
-    if heat >= HOT and lowest < mean * (1.0 - LAGS * target) - grace:
+    if hot and lowest < mean * (1.0 - LAGS * lag) - grace:
         worker = laggard[0]
     else:
         before = worker
-        behind = mean * (1.0 - (FAR_BEHIND if heat <= COLDEST else BEHIND) * target) - grace
+        behind = mean * (1.0 - (FAR_BEHIND if heat <= COLDEST else BEHIND) * lag) - grace
         if lowest < behind and workers > 1:
             second = second_choice(key, plan.seeds, workers, first)
             if loads[second] < min(behind, loads[worker]):
-                worker = second
+                worker, nth, width = second, np.int64(2), max(width, np.int64(2))
             elif loads[first] < min(behind, loads[worker]):
-                worker = first
+                worker, nth = first, np.int64(1)
         if loads[worker] >= mean:
             full = mean + _grade(heat) * (AIM * target * mean + grace)
-            if loads[worker] >= full:
-                worker = first
-                if loads[first] >= full:
-                    worker = second_choice(key, plan.seeds, workers, first)
-                    step = stride(first, worker, plan.prime[0])
-                    while loads[worker] >= full:
-                        worker = next_choice(worker, step, workers, plan.prime[0])
+            if not hot:
+                loan = max(spare - share * workers, LEAST_LOAN * spare)
+                full += LOAN * loan * target * mean
+            if width > 1 or loads[worker] >= full:
+                place, limits = (worker, nth, width), (mean, full)
+                worker, nth, width = _look_on(plan, loads, key, first, place, limits)
         if worker != before:
-            tally.homes[place] = worker
+            moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
     loads[worker] += gain[0] * weight / plan.rates[worker]
     gain[0] *= plan.growth[0]
     if gain[0] > _LARGEST_GAIN:
@@ -210,12 +259,12 @@ class GradedChoices(Scheme):
         total = float((plan.start * plan.rates).sum())
         return GradedTally(
             loads=plan.start.copy(),
-            sent=np.array([total, total]),
+            sent=np.array([total, total, 0.0]),
             gain=np.ones(1),
             hottest=np.zeros(1),
             laggard=np.zeros(2, np.int64),
             shares=recent(self.half_life),
-            homes=np.full(HOMES, -1, np.int32),
+            moved=np.zeros((MOVED, 4), np.int32),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
