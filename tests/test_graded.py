@@ -142,6 +142,18 @@ def test_a_missed_target_is_told_with_what_it_takes():
     assert many.remark is None
 
 
+def test_a_burst_at_the_end_is_told_as_the_reason():
+    scheme = GradedChoices()
+    ballast = np.random.default_rng(0).random(20_000) < 0.9
+    keys = np.where(ballast, 0, np.arange(20_000) % 50)
+    loads = [
+        np.bincount(skewless.route(identities(k), scheme, 10), minlength=10)
+        for k in (keys, np.concatenate([keys, np.full(500, 7)]))
+    ]
+    assert scheme.remark(loads[0], 1) is None
+    assert "the last burst of a key overloaded a worker" in str(scheme.remark(loads[1], 1))
+
+
 def test_a_share_counts_from_the_third_message_on_and_fades():
     sketch = recent(half_life=100.0)
     hashed = np.uint64(0x1234567890ABCDEF)
