@@ -268,10 +268,17 @@ def test_a_time_window_is_no_key_before_it_is_a_column(spark, way):
     window = F.window("t", "10 minutes", "5 minutes")
     windows = df.withColumn("window", window)
     for frame in (df, windows):
-        for key in (window, window.alias("w"), ["id", window]):
+        session = F.session_window("t", "5 minutes")
+        for key in (
+            window,
+            window.alias("w"),
+            window["start"],
+            F.hour(session.end),
+            ["id", window],
+        ):
             with pytest.raises(SkewlessError, match="make it a column with withColumn first"):
                 way(frame, key, "key", 2)
-    for key in ("window", F.col("window").alias("w"), ["id", F.col("window")]):
+    for key in ("window", F.col("window").alias("w"), ["id", F.col("window")], F.col("window.end")):
         assert way(windows, key, "key", 2).count() == 10
 
 

@@ -6,6 +6,7 @@ converged where σ stays within 2 % of the judged messages of its end.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from skewless.papers.distribution_aware_runs import (
@@ -60,12 +61,12 @@ def figure6(setting: Setting) -> Reproduction:
         checks += [
             at_most(
                 f"Zipf-{z:g}: μ from 1 to 2 lowers the mean above O-apx's, to a share of",
-                second / first,
+                second / first if first else math.nan,
                 0.75,
             ),
             at_most(
                 f"Zipf-{z:g}: the next step lowers it less, share of the first step",
-                (seen[2].mean - seen[3].mean) / (seen[1].mean - seen[2].mean),
+                (seen[2].mean - seen[3].mean) / (first - second) if first > second else math.nan,
                 1.0,
             ),
         ]

@@ -52,14 +52,13 @@ def frontier(setting: Setting) -> Reproduction:
                     0.01,
                 )
             )
-            if symbol != "CT" or setting.data:
-                checks.append(
-                    at_most(
-                        f"{symbol}, W = {workers}: graded's excess replication ÷ W-Choices'",
-                        (seen["graded"].replication - 1) / (seen["w-choices"].replication - 1),
-                        0.5,
-                    )
+            checks.append(
+                at_most(
+                    f"{symbol}, W = {workers}: graded's excess replication ÷ W-Choices'",
+                    (seen["graded"].replication - 1) / (seen["w-choices"].replication - 1),
+                    0.9 if symbol == "CT" and not setting.data else 0.5,
                 )
+            )
             panels.append(_panel(f"{symbol}, W = {workers}", seen, bound))
             setting.step(f"{symbol}, W = {workers}")
     return Reproduction(
@@ -70,7 +69,7 @@ def frontier(setting: Setting) -> Reproduction:
         panels,
         [
             "The synthetic CT rotates all of its 2,900 keys through the hot ranks: staying even at "
-            "every time then costs copies of each, and W-Choices, which never forgets, has fewer."
+            "every time then costs copies of each, so graded saves less there than elsewhere."
         ],
     )
 

@@ -43,7 +43,7 @@ from skewless.spark.observe import Observer
 from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import ArrowFunction, in_python, place, row_by_row
-from skewless.spark.tasks import Task, WorkerReport
+from skewless.spark.tasks import Task, WorkerReport, last_attempts
 from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob, spark_kind
 
 SHARE = 0.1
@@ -300,12 +300,8 @@ def _running(job: MapJob) -> MapFunction:
 
 def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
     """One report per worker, of its last attempt."""
-    last: dict[int, WorkerReport] = {}
-    for text in told:
-        report = WorkerReport(*read_source_report(text, template)[0]["worker"])
-        if report.worker not in last or last[report.worker].attempt < report.attempt:
-            last[report.worker] = report
-    return [last[worker] for worker in sorted(last)]
+    facts = (read_source_report(text, template)[0] for text in told)
+    return last_attempts(WorkerReport(*fact["worker"]) for fact in facts)
 
 
 def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:

@@ -119,10 +119,10 @@ def _columns_of(
                 f"A {what} is a column's name, a Column or a list of them, not {part!r}."
             )
     fields = [field_of(df, part, what) for part in parts]
-    for part, field in zip(parts, fields, strict=True):
+    for part in parts:
         if isinstance(part, Column):
             _check_row_by_row(df, part, what)
-            if not windows and _is_window(field):
+            if not windows:
                 _check_no_new_window(df, part, what)
     return [F.col(p) if isinstance(p, str) else p for p in parts], fields
 
@@ -137,12 +137,12 @@ def _check_row_by_row(df: DataFrame, column: Column, what: str) -> None:
 
 
 def _check_no_new_window(df: DataFrame, column: Column, what: str) -> None:
-    """Refuse a window that is none of the columns yet: it is there still when those are dropped."""
-    columns = [field.name for field in df.schema.fields if _is_window(field)]
-    if _can_select(df.drop(*columns), column):
+    """Refuse what makes a window, whole or in part: Spark allows no second one beside it."""
+    another = F.window(F.timestamp_seconds(F.lit(0)), "1 second")
+    if not _can_select(df, column, another):
         raise SkewlessError(
-            f"The {what} {column} is a time window, for which Spark drops some rows and repeats "
-            "others: make it a column with withColumn first, or use group."
+            f"The {what} {column} is of a time window, for which Spark drops some rows and "
+            "repeats others: make it a column with withColumn first, or use group."
         )
 
 
@@ -152,11 +152,6 @@ def _can_select(df: DataFrame, *columns: str | Column) -> bool:
     except AnalysisException:
         return False
     return True
-
-
-def _is_window(field: StructField) -> bool:
-    """Whether a column is a time window or a session window, which Spark notes at the column."""
-    return WINDOW in field.metadata or SESSION in field.metadata
 
 
 def hashable(kind: DataType) -> bool:

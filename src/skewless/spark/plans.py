@@ -198,7 +198,13 @@ def _make(folder: Path) -> None:
 def _write(path: Path, data: bytes) -> None:
     """Make the file with all its content at once, unless it is there already."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    part.write_bytes(data)
+    try:
+        part.write_bytes(data)
+    except OSError as error:
+        raise SkewlessError(
+            f"The file '{path}' cannot be written ({error.strerror}): give a checkpoint that can "
+            "be written to."
+        ) from None
     try:
         os.link(part, path)
     except FileExistsError:

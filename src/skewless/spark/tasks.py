@@ -119,9 +119,13 @@ def report_column(rows: int, report: str | None) -> pa.Array:
 
 def worker_reports(observed: Iterable[str]) -> list[WorkerReport]:
     """One report per worker, of its last attempt."""
+    return last_attempts(WorkerReport(*json.loads(text)) for text in observed)
+
+
+def last_attempts(reports: Iterable[WorkerReport]) -> list[WorkerReport]:
+    """The last report of each worker, in the order of workers."""
     last: dict[int, WorkerReport] = {}
-    for text in observed:
-        report = WorkerReport(*json.loads(text))
+    for report in reports:
         if report.worker not in last or last[report.worker].attempt < report.attempt:
             last[report.worker] = report
     return [last[worker] for worker in sorted(last)]
