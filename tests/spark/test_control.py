@@ -134,6 +134,11 @@ def no_hard_links(monkeypatch):
     monkeypatch.setattr(os, "link", refuse)
 
 
+def test_a_checkpoint_that_cannot_be_written_is_one_sentence(tmp_path):
+    with pytest.raises(SkewlessError, match=r"cannot be written \(No such file or directory\)"):
+        _write(tmp_path / "gone" / "plan", b"")
+
+
 def test_without_hard_links_too_the_first_to_write_wins(tmp_path, no_hard_links, monkeypatch):
     path = tmp_path / "7"
     with ThreadPoolExecutor(8) as pool:

@@ -88,7 +88,7 @@ def matrices(plan, costs):
         ),
     ],
 )
-def test_what_is_no_result_is_one_sentence(pages, function, says):
+def test_what_is_no_result_is_one_sentence(function, says):
     watch = MapWatch(MapJob(function, ("site", "n"), ("string", "bigint"), False, None, False))
     with pytest.raises(SkewlessError) as caught:
         list(watch.results(watch.slices(iter(prepared(["a", "b"])))))

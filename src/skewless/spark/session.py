@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -49,7 +53,35 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
             "Spark did not start: it needs Java 17 or later and a master that can be reached; "
             "what it wrote on stderr says more."
         ) from error
+    with _interrupted_in_one_way():
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+@contextmanager
+def _interrupted_in_one_way() -> Iterator[None]:
+    """Ctrl-C ends in KeyboardInterrupt, whatever Spark makes of it, and without pages of logs."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted = False
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        nonlocal interrupted
+        interrupted = True
+        logging.disable(logging.CRITICAL)
+        raise KeyboardInterrupt
+
+    # Spark's own handler talks to the JVM, perhaps in the middle of another talk: that may fail.
+    before = signal.signal(signal.SIGINT, interrupt)
     try:
-        yield session
+        yield
+    except Exception:
+        if interrupted:
+            raise KeyboardInterrupt from None
+        raise
     finally:
-        session.stop()
+        signal.signal(signal.SIGINT, before)
+        logging.disable(logging.NOTSET)
