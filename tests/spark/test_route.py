@@ -267,15 +267,9 @@ def test_a_time_window_is_no_key_before_it_is_a_column(spark, way):
     df = spark.range(6).select(F.when(F.col("id") > 0, times).alias("t"), "id")
     window = F.window("t", "10 minutes", "5 minutes")
     windows = df.withColumn("window", window)
-    for frame in (df, windows):
-        session = F.session_window("t", "5 minutes")
-        for key in (
-            window,
-            window.alias("w"),
-            window["start"],
-            F.hour(session.end),
-            ["id", window],
-        ):
+    ends = F.hour(F.session_window("t", "5 minutes")["end"])
+    for frame in (df, windows, df.select("id", "t", F.lit(1).alias("ID"), F.lit(2).alias("a`b"))):
+        for key in (window, window.alias("w"), window["start"], ends, [F.col("t"), window]):
             with pytest.raises(SkewlessError, match="make it a column with withColumn first"):
                 way(frame, key, "key", 2)
     for key in ("window", F.col("window").alias("w"), ["id", F.col("window")], F.col("window.end")):

@@ -26,6 +26,7 @@ from skewless.spark.inputs import (
     check_scheme,
     check_server,
     check_worker_count,
+    column_named,
     make_plan,
 )
 from skewless.spark.job import BoundFolds, bind
@@ -186,7 +187,7 @@ class Grouping:
         def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return split_sorted(count, batches, named)
 
-        placed = self._placed([F.col(f"`{name.replace('`', '``')}`") for name in names])
+        placed = self._placed([column_named(name) for name in names])
         return placed.sortWithinPartitions(*self.keys.names()).mapInArrow(call, schema)
 
     def describe(self, *folds: Fold) -> str:

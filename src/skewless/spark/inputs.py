@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
@@ -104,7 +105,12 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
             "key no column does: name a column or an expression with salt=, or use the online "
             "scheme 'graded'."
         )
-    return Salt(tuple(F.col(f"`{name.replace('`', '``')}`") for name in others), others)
+    return Salt(tuple(map(column_named, others)), others)
+
+
+def column_named(name: str) -> Column:
+    """The column of exactly this name, whatever characters are in it."""
+    return F.col(f"`{name.replace('`', '``')}`")
 
 
 def _columns_of(
@@ -138,8 +144,13 @@ def _check_row_by_row(df: DataFrame, column: Column, what: str) -> None:
 
 def _check_no_new_window(df: DataFrame, column: Column, what: str) -> None:
     """Refuse what makes a window, whole or in part: Spark allows no second one beside it."""
-    another = F.window(F.timestamp_seconds(F.lit(0)), "1 second")
-    if not _can_select(df, column, another):
+    # Of a column, not of a literal: Spark Connect would make that window before it knows the key's.
+    counts = Counter(name.lower() for name in df.columns)
+    once = next((name for name in df.columns if counts[name.lower()] == 1), None)
+    if once is None:
+        return
+    any_time = F.timestamp_seconds(F.isnull(column_named(once)).cast("int"))
+    if not _can_select(df, column, F.window(any_time, "1 second")):
         raise SkewlessError(
             f"The {what} {column} is of a time window, for which Spark drops some rows and "
             "repeats others: make it a column with withColumn first, or use group."
