@@ -54,10 +54,10 @@ def trace(scheme, keys, weights, rates, workers, seed):
         behind = mean * (1.0 - (0.8 if grade == 1 else 0.3) * lag) - grace
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
-        home, nth, width = order[0], 0, 1
+        home, nth, width, used = order[0], 0, 1, {0}
         tag, *remembered = moved.get(hashed % PLACES, (None,))
         if tag == hashed >> 16 & 0xFFFFFFFF:
-            home, nth, width = remembered
+            home, nth, width, used = remembered
         if heat >= 0.5 and loads[laggard] < mean * (1.0 - 0.1 * lag) - grace:
             worker = laggard
         else:
@@ -68,7 +68,8 @@ def trace(scheme, keys, weights, rates, workers, seed):
                         worker, nth, width = order[n], n, max(width, n + 1)
                         break
             if loads[worker] >= mean and (width > 1 or loads[worker] >= full):
-                own = [(nth + i) % width for i in range(1, width)][:8]
+                own = [(nth + i) % width for i in range(1, width)][:32]
+                own = [n for n in own if n in used or n >= 64]
                 beyond = [(nth + i) % workers for i in range(1, workers + 1)]
                 stays = [nth] if loads[worker] < full else []
                 below = [n for n in own if loads[order[n]] < mean]
@@ -77,7 +78,13 @@ def trace(scheme, keys, weights, rates, workers, seed):
                 if chosen != nth:
                     worker, nth, width = order[chosen], chosen, max(width, chosen + 1)
             if worker != home:
-                moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, nth, width)
+                moved[hashed % PLACES] = (
+                    hashed >> 16 & 0xFFFFFFFF,
+                    worker,
+                    nth,
+                    width,
+                    used | {nth},
+                )
         loads[worker] += gain * weight / rates[worker]
         gain *= growth
         out.append(worker)

@@ -63,7 +63,8 @@ FAR_BEHIND = 0.8  # before cold ones do;
 PATIENCE = 24.0  # times the ballast to spare is all this more, for that will come by itself
 FADING = 12000.0  # messages per worker after which a load counts half
 MOVED = 1 << 14  # places in which keys that moved are remembered
-LOOKS = 8  # of the workers a key has used before are looked at
+LOOKS = 32  # of a key's choices are looked at, from where it is, for one that it has used before
+KNOWN = 64  # of its choices are known as used or not; beyond, all count up to the furthest
 TAG, WORKER, NTH, WIDTH = range(4)  # columns of `moved`
 _LARGEST_GAIN = 2.0**60
 
@@ -90,6 +91,7 @@ class GradedTally(NamedTuple):
     laggard: I64  # [2] the worker that lags, messages until it is looked for again
     shares: Recent
     moved: I32  # [MOVED, 4] bits of a key's hash, where it is, which of its choices, of how many
+    used: U64  # [MOVED] which of the first KNOWN choices the key has used, as bits
 
 
 class GradedReport(NamedTuple):
@@ -108,21 +110,27 @@ def _grade(heat: float) -> float:
 
 
 @njit(cache=True, inline="always")
+def _bit(nth: np.int64) -> np.uint64:
+    """The bit of a choice in `used`; none beyond those known."""
+    return np.uint64(1) << np.uint64(nth - 1) if nth <= KNOWN else np.uint64(0)
+
+
+@njit(cache=True, inline="always")
 def _look_on(
     plan: Any,
     loads: F64,
     key: np.uint64,
     first: np.int64,
-    place: tuple[np.int64, np.int64, np.int64],
+    place: tuple[np.int64, np.int64, np.int64, np.uint64],
     limits: tuple[float, float],
 ) -> tuple[np.int64, np.int64, np.int64]:
     """The next of the key's own workers below the mean, else one that is not full, else a new one.
 
-    `place` is a worker, which of the key's choices it is, and how many of them the key has used;
-    `limits` are the mean, and the load at which a worker is full.
+    `place` is a worker, which of the key's choices it is, the furthest it has used, and which of
+    those before; `limits` are the mean, and the load at which a worker is full.
     """
     workers, prime = plan.workers[0], plan.prime[0]
-    worker, nth, width = place
+    worker, nth, width, used = place
     mean, full = limits
     step = stride(first, second_choice(key, plan.seeds, workers, first), prime)
     other, number = worker, nth
@@ -132,6 +140,8 @@ def _look_on(
             other, number = first, np.int64(1)
         else:
             other, number = next_choice(other, step, workers, prime), number + 1
+        if number <= KNOWN and not used & _bit(number):
+            continue
         if loads[other] < mean:
             return other, number, width
         if not fits and loads[other] < full:
@@ -168,11 +178,13 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     spare = max(0.0, sent[2] / sent[0] - KEPT)
     lag = target * (1.0 + PATIENCE * spare)
     first = scale(hashed, np.uint64(workers))
-    worker, nth, width = first, np.int64(1), np.int64(1)
+    worker, nth, width, used = first, np.int64(1), np.int64(1), np.uint64(1)
     tag = np.int32(hashed >> np.uint64(16))
-    moved = tally.moved[np.int64(hashed & np.uint64(MOVED - 1))]
+    number = np.int64(hashed & np.uint64(MOVED - 1))
+    moved = tally.moved[number]
     if moved[TAG] == tag and moved[WIDTH] > 0:
         worker, nth, width = np.int64(moved[WORKER]), np.int64(moved[NTH]), np.int64(moved[WIDTH])
+        used = tally.used[number]
     lowest = loads[laggard[0]]
     if hot and lowest < mean * (1.0 - LAGS * lag) - grace:
         worker = laggard[0]
@@ -191,10 +203,11 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
                 loan = max(spare - share * workers, LEAST_LOAN * spare)
                 full += LOAN * loan * target * mean
             if width > 1 or loads[worker] >= full:
-                place, limits = (worker, nth, width), (mean, full)
+                place, limits = (worker, nth, width, used), (mean, full)
                 worker, nth, width = _look_on(plan, loads, key, first, place, limits)
         if worker != before:
             moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
+            tally.used[number] = used | _bit(nth)
     loads[worker] += gain[0] * weight / plan.rates[worker]
     gain[0] *= plan.growth[0]
     if gain[0] > _LARGEST_GAIN:
@@ -265,6 +278,7 @@ class GradedChoices(Scheme):
             laggard=np.zeros(2, np.int64),
             shares=recent(self.half_life),
             moved=np.zeros((MOVED, 4), np.int32),
+            used=np.zeros(MOVED, np.uint64),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
