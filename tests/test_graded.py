@@ -76,7 +76,7 @@ def bursts(seed, messages, ballast):
 
 
 @pytest.mark.parametrize("ballast", [0.0, 0.3, 0.8])
-@pytest.mark.parametrize("workers", [3, 16])
+@pytest.mark.parametrize("workers", [3, 16, 80])
 def test_bursts_equal_the_naive_twin(ballast, workers):
     keys = bursts(1, 20_000, ballast)
     scheme = GradedChoices()
