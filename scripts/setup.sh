@@ -87,7 +87,8 @@ ensure_java
 if ! is_recent .venv/bin/python; then
   make_venv
 fi
-.venv/bin/python -m pip install --quiet --constraint constraints.txt hatchling
-# Without isolation the build uses the hatchling of constraints.txt too.
-.venv/bin/python -m pip install --quiet --constraint constraints.txt --no-build-isolation \
-  --editable '.[dev]'
+# Packages that come as source (pyspark does) are built in an environment of their own, which pip
+# makes from what they ask for: the constraints hold there too, by either of the two names that
+# pip has had for this.
+export PIP_CONSTRAINT=constraints.txt PIP_BUILD_CONSTRAINT=constraints.txt
+.venv/bin/python -m pip install --quiet --editable '.[dev]'
