@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 
 U64 = npt.NDArray[np.uint64]
@@ -37,19 +37,19 @@ _P4 = np.uint64(0x85EBCA77C2B2AE63)
 _P5 = np.uint64(0x27D4EB2F165667C5)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _rotate(x: np.uint64, bits: int) -> np.uint64:
     return (x << np.uint64(bits)) | (x >> np.uint64(64 - bits))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _avalanche(h: np.uint64) -> np.uint64:
     h = (h ^ (h >> np.uint64(33))) * _P2
     h = (h ^ (h >> np.uint64(29))) * _P3
     return h ^ (h >> np.uint64(32))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def hash_long(x: np.uint64, seed: np.uint64) -> np.uint64:
     """xxh64 of the 8 bytes of x: Spark's xxhash64 of a long."""
     h = seed + _P5 + np.uint64(8)
@@ -57,7 +57,7 @@ def hash_long(x: np.uint64, seed: np.uint64) -> np.uint64:
     return _avalanche(_rotate(h, 27) * _P1 + _P4)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def hash_int(x: np.uint64, seed: np.uint64) -> np.uint64:
     """xxh64 of the low 4 bytes of x: Spark's xxhash64 of an int."""
     h = seed + _P5 + np.uint64(4)
@@ -65,7 +65,7 @@ def hash_int(x: np.uint64, seed: np.uint64) -> np.uint64:
     return _avalanche(_rotate(h, 23) * _P2 + _P3)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _word(data: npt.NDArray[np.uint8], at: int) -> np.uint64:
     value = np.uint64(0)
     for i in range(8):
@@ -73,12 +73,12 @@ def _word(data: npt.NDArray[np.uint8], at: int) -> np.uint64:
     return value
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
     return _rotate(lane + word * _P2, 31) * _P1
 
 
-@njit(cache=True)
+@compiled
 def hash_bytes(data: npt.NDArray[np.uint8], start: int, stop: int, seed: np.uint64) -> np.uint64:
     """xxh64 of data[start:stop]: Spark's xxhash64 of a string or a binary value."""
     at = start
@@ -111,7 +111,7 @@ def hash_bytes(data: npt.NDArray[np.uint8], start: int, stop: int, seed: np.uint
     return _avalanche(h)
 
 
-@njit(cache=True)
+@allocating
 def _hash_longs(values: U64, seeds: U64) -> U64:
     out = np.empty(values.size, np.uint64)
     for i in range(values.size):
@@ -119,7 +119,7 @@ def _hash_longs(values: U64, seeds: U64) -> U64:
     return out
 
 
-@njit(cache=True)
+@allocating
 def _hash_ints(values: U64, seeds: U64) -> U64:
     out = np.empty(values.size, np.uint64)
     for i in range(values.size):
@@ -127,7 +127,7 @@ def _hash_ints(values: U64, seeds: U64) -> U64:
     return out
 
 
-@njit(cache=True)
+@allocating
 def _hash_slices(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], seeds: U64) -> U64:
     out = np.empty(offsets.size - 1, np.uint64)
     for i in range(out.size):
@@ -299,14 +299,13 @@ def _double_bits(values: npt.NDArray[np.float64]) -> U64:
 def choice_seeds(seed: int) -> U64:
     """The hash seeds of the first two choices, u64[2]: the identities of two int literals."""
     _check_seed(seed)
-    literals = pa.array([2 * seed, 2 * seed + 1], pa.int32())
-    return identities(literals)
+    return _of_literals(2 * seed, 2 * seed + 1)
 
 
 def source_seeds(seed: int) -> U64:
     """The hash seed of sources, u64[1], of its own: a key's source says nothing of its choices."""
     _check_seed(seed)
-    return identities(pa.array([SALT - 1 - seed], pa.int32()))
+    return _of_literals(SALT - 1 - seed)
 
 
 def _check_seed(seed: int) -> None:
@@ -316,29 +315,37 @@ def _check_seed(seed: int) -> None:
 
 def salt_seed() -> U64:
     """The hash seed of salts, u64[1]: the identity of the int literal `SALT`."""
-    return identities(pa.array([SALT], pa.int32()))
+    return _of_literals(SALT)
 
 
-@njit(cache=True, inline="always")
+def _of_literals(*numbers: int) -> U64:
+    """The identities of int literals; plain Python, which a start-up can wait for."""
+    hashed = (
+        xxhash.xxh64_intdigest(n.to_bytes(4, "little", signed=True), SPARK_SEED) for n in numbers
+    )
+    return np.array(list(hashed), np.uint64)
+
+
+@inlined
 def scale(h: np.uint64, size: np.uint64) -> np.int64:
     """31 bits of a hash scaled to 0 … size − 1."""
     return np.int64(((h >> np.uint64(33)) * size) >> np.uint64(31))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def first_choice(identity: np.uint64, seeds: U64, workers: np.int64) -> np.int64:
     """The worker that key grouping takes."""
     return scale(hash_long(identity, seeds[0]), np.uint64(workers))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def second_choice(identity: np.uint64, seeds: U64, workers: np.int64, first: np.int64) -> np.int64:
     """A worker other than the first, uniform over the rest; needs workers ≥ 2."""
     second = scale(hash_long(identity, seeds[1]), np.uint64(workers - 1))
     return second + np.int64(second >= first)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def next_choice(choice: np.int64, step: np.int64, workers: np.int64, prime: np.int64) -> np.int64:
     """The choice after `choice` in the progression with this step (1 … prime − 1)."""
     choice += step
@@ -351,7 +358,7 @@ def next_choice(choice: np.int64, step: np.int64, workers: np.int64, prime: np.i
     return choice
 
 
-@njit(cache=True, inline="always")
+@inlined
 def stride(first: np.int64, second: np.int64, prime: np.int64) -> np.int64:
     """The step of the progression that begins first, second."""
     return second - first if second > first else second - first + prime

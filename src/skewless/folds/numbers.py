@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numba import njit
 
+from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.folds.api import Fold, NativeMerge, check_column, refuse
 from skewless.folds.groups import I64, Groups, aggregate, valid_rows
@@ -20,7 +20,7 @@ _LOW = np.int64(0xFFFFFFFF)
 _NUMBERS = "whole numbers, floats or decimals"
 
 
-@njit(cache=True)
+@compiled
 def _add(ids: I64, values: I64, sums: I64) -> None:
     for i in range(ids.size):
         sums[ids[i]] += values[i]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.papers.distribution_aware_runs import (
     Run,
     Spread,
@@ -83,7 +83,7 @@ def figure13(setting: Setting) -> Reproduction:
     )
 
 
-@njit(cache=True)
+@allocating
 def _colliding_loads(keys: U64, hashes: U64, workers: int) -> F64:
     """Partial key grouping as its authors published it: two hashes, which may coincide."""
     loads = np.zeros(workers)

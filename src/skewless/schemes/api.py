@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.schemes import loops
 from skewless.schemes.loops import specialise
@@ -27,6 +27,7 @@ U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
 MOST_WORKERS = 1_000_000
+ONE = np.ones(1)  # the weight of every message, where `route` is to count messages
 
 NO_SIGNAL = 0
 TRUE_LOAD = 1  # signal[0] is the worker's load over all sources, divided by their number
@@ -67,13 +68,13 @@ class RouteTable(NamedTuple):
         return self.head_workers.size > self.heads.size
 
 
-@njit(cache=True)
+@compiled
 def never_mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
     """No note rides on any message."""
     return False
 
 
-@njit(cache=True)
+@compiled
 def serve_silently(
     plan: Any,
     gauge: Any,
@@ -89,12 +90,12 @@ def serve_silently(
     return NO_SIGNAL
 
 
-@njit(cache=True)
+@compiled
 def hear_nothing(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Signals are ignored."""
 
 
-@njit(cache=True)
+@compiled
 def hear_true_load(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: the tally's load of a worker becomes the true one."""
     if kind == TRUE_LOAD:
@@ -110,7 +111,8 @@ class Scheme(Described, ABC):
     - `mark(plan, tally, worker, note) -> bool`: does a note ride on this message
     - `serve(plan, gauge, worker, key, cost, now, marked, note, signal) -> kind`, 0 = none
     - `hear(plan, tally, worker, kind, signal, now)`: a signal arrives, late, at one source
-    - `route(plan, tally, keys, weights, times, out)`: the loop over `choose`, made here
+    - `route(plan, tally, keys, weights, times, out)`: the loop over `choose`, made here; `weights`
+      may be the one weight of all messages
     """
 
     learns: ClassVar[Literal["nothing", "prefix", "stream"]] = "nothing"

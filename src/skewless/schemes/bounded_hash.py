@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64, Scheme, check_workers
@@ -38,7 +38,7 @@ class LoadTally(NamedTuple):
     total: F64  # [1] their sum
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """Clockwise from the key's place to the first point whose worker has room."""
     loads, positions, owners = tally.loads, plan.positions, plan.owners
@@ -64,7 +64,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: the load of a worker becomes the true one."""
     if kind == TRUE_LOAD:
@@ -72,7 +72,7 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
         tally.loads[worker] = signal[0]
 
 
-@njit(cache=True)
+@allocating
 def _positions(workers: int, points: int, seed: np.uint64) -> U64:
     """Point j of a worker lies at the hash of j with the hash of the worker as seed."""
     out = np.empty(workers * points, np.uint64)

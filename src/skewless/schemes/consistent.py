@@ -27,8 +27,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, first_choice, least_prime
 from skewless.schemes import consistent_owners, partial, porc, shuffle
@@ -106,7 +106,7 @@ class ConsistentReport(NamedTuple):
     moves: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The owner of the inner scheme's choice."""
     tally.clock[0] = now
@@ -124,7 +124,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return int(tally.owners[virtual])
 
 
-@njit(cache=True, inline="always")
+@inlined
 def mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
     """Once per slot a source asks each worker how it is."""
     now = tally.clock[0]
@@ -134,7 +134,7 @@ def mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
     return True
 
 
-@njit(cache=True, inline="always")
+@inlined
 def serve(
     plan: Any,
     gauge: Any,
@@ -166,7 +166,7 @@ def serve(
     return gauge.verdicts[worker]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """A worker asks for less or more, or has enough: queue it, and move what can be paired."""
     if kind not in (LESS, MORE, ENOUGH) or signal[0] <= tally.slots[worker]:
@@ -190,7 +190,7 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
     _pair(plan, tally, now)
 
 
-@njit(cache=True)
+@compiled
 def _pair(plan: Any, tally: Any, now: float) -> None:
     """While someone waits in both queues, move one virtual worker from busy to idle.
 
@@ -218,7 +218,7 @@ def _pair(plan: Any, tally: Any, now: float) -> None:
         _grow_patient(tally, taker, MORE, urgent, now)
 
 
-@njit(cache=True)
+@compiled
 def _first(tally: Any, mood: int, who: int) -> int:
     """The worker longest in this queue, of those that count; −1 if there is none."""
     first = -1
@@ -234,7 +234,7 @@ def _first(tally: Any, mood: int, who: int) -> int:
     return first
 
 
-@njit(cache=True)
+@compiled
 def _grow_patient(tally: Any, worker: int, way: int, at_once: bool, now: float) -> None:
     """After a move: out of the queue, and to wait longer if the last move went the other way."""
     if not at_once and tally.ways[worker] not in (0, way):

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
@@ -68,7 +68,7 @@ class DistributionTally(NamedTuple):
     seen: I64  # [1] messages while learning
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> np.int64:
     """The key's own worker (the less loaded of its two), or its bucket's."""
     bucket = scale(hash_long(key, plan.seeds[0]), np.uint64(plan.buckets.size))

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers, hear_true_load
@@ -88,7 +88,7 @@ class DynamicReport(NamedTuple):
     widths: I64  # [n]
 
 
-@njit(cache=True)
+@compiled
 def _run_cycles(plan: Any, tally: Any, elapsed_s: float) -> None:
     space, due_s = tally.space, tally.due_s
     if elapsed_s >= due_s[0]:
@@ -96,15 +96,17 @@ def _run_cycles(plan: Any, tally: Any, elapsed_s: float) -> None:
         # A long silence is one cycle, not many: nothing was counted meanwhile.
         due_s[0] = (np.floor(elapsed_s / plan.cycles_s[0]) + 1) * plan.cycles_s[0]
         if plan.keeps[0] < 1:
-            space.counts[: space.table.used[0]] *= plan.keeps[0]
-            tally.loads[:] *= plan.keeps[0]
+            for item in range(space.table.used[0]):
+                space.counts[item] *= plan.keeps[0]
+            for worker in range(tally.loads.size):
+                tally.loads[worker] *= plan.keeps[0]
             tally.sent[0] *= plan.keeps[0]
     if elapsed_s >= due_s[1]:
         promote_to_old(space)
         due_s[1] = (np.floor(elapsed_s / plan.cycles_s[1]) + 1) * plan.cycles_s[1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """Algorithm 4: the least loaded of the key's workers, of equals the first; then its width."""
     loads, sent, space = tally.loads, tally.sent, tally.space
@@ -146,7 +148,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _least_loaded(
     loads: F64, home: int, width: int, workers: int, limit: float
 ) -> tuple[int, float, np.int64]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, TRUE_LOAD, Scheme, check_workers
 from skewless.schemes.tournament import Tournament, least, set_value, tournament_of
 
@@ -28,7 +28,7 @@ class FullKnowledgeTally(NamedTuple):
     work: Tournament
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The worker that was given the least work; the weight is the message's cost."""
     worker = least(tally.work)
@@ -36,7 +36,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: a worker's work becomes the true one."""
     if kind == TRUE_LOAD:

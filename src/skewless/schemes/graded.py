@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import (
     choice_seeds,
@@ -101,7 +101,7 @@ class GradedReport(NamedTuple):
     sources: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _grade(heat: float) -> float:
     """1 for a cold key, 0 for one of the hottest, by the logarithm between."""
     if heat <= COLDEST:
@@ -109,13 +109,13 @@ def _grade(heat: float) -> float:
     return max(0.0, math.log(heat) / math.log(COLDEST))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _bit(nth: np.int64) -> np.uint64:
     """The bit of a choice in `used`; none beyond those known."""
     return np.uint64(1) << np.uint64(nth - 1) if nth <= KNOWN else np.uint64(0)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _look_on(
     plan: Any,
     loads: F64,
@@ -152,7 +152,7 @@ def _look_on(
     return worker, nth, max(width, nth)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """Where the key is, unless that worker is full for a key as hot as this or another lags."""
     loads, sent, gain, laggard = tally.loads, tally.sent, tally.gain, tally.laggard
@@ -211,13 +211,15 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     loads[worker] += gain[0] * weight / plan.rates[worker]
     gain[0] *= plan.growth[0]
     if gain[0] > _LARGEST_GAIN:
-        loads[:] = loads / gain[0]
-        sent[:] = sent / gain[0]
+        for each in range(workers):
+            loads[each] /= gain[0]
+        for part in range(sent.size):
+            sent[part] /= gain[0]
         gain[0] = 1.0
     return int(worker)
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: the load of a worker becomes the true one, and the total follows."""
     if kind == TRUE_LOAD:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, salt_seed, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
@@ -82,7 +82,7 @@ class Warm(NamedTuple):
     rest: F64  # [10·W] what is left in each bucket
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> np.int64:
     """The worker of the key's bucket, or of one of its own slots."""
     bucket = scale(hash_long(key, plan.seeds[0]), np.uint64(plan.buckets.size))
@@ -100,7 +100,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@allocating
 def _seed_of_source(source: int, seeds: U64) -> U64:
     return np.array([hash_long(np.uint64(source), seeds[0])], np.uint64)
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, first_choice, least_prime, second_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
@@ -54,14 +54,14 @@ class HeadReport(NamedTuple):
     sources: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def is_head(summary: Any, slot: np.int64, theta: float) -> bool:
     """Whether the key of this counter is head: O(1)."""
     count = summary.counts[slot]
     return count > theta * summary.total[0] and count >= FEWEST_MESSAGES * summary.gain[0]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def less_loaded(loads: F64, key: np.uint64, seeds: U64, workers: int) -> tuple[np.int64, float]:
     """The less loaded of a tail key's two choices, and its load; of equals, the first."""
     worker = first_choice(key, seeds, workers)

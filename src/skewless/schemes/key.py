@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, RouteTable, Scheme, check_workers
 
@@ -20,7 +20,7 @@ class KeyPlan(NamedTuple):
     seed: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The first choice."""
     return first_choice(key, plan.seeds, plan.workers[0])

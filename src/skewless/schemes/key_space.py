@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, inlined
 from skewless.schemes.api import F64, I64
 from skewless.sketch.key_table import EMPTY, KeyTable, key_table, slot_of
 from skewless.sketch.key_table import reserve as reserve_table
@@ -67,7 +67,7 @@ def reserve(space: KeySpace, room: int) -> KeySpace:
     return grown._replace(table=table, teenage=space.teenage, old=space.old, sizes=space.sizes)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def item_of(space: Any, key: np.uint64, width: int) -> np.int64:
     """The key's item; a new key begins in baby with this width."""
     table = space.table
@@ -87,18 +87,16 @@ def item_of(space: Any, key: np.uint64, width: int) -> np.int64:
     return item
 
 
-@njit(cache=True)
+@allocating
 def promote_to_teenage(space: Any, keep: int) -> None:
     """Algorithm 1: sort, cut baby to `keep` items, promote."""
-    best = _best(space.baby[: space.sizes[BABY]], space.counts, keep)
-    space.baby[: best.size] = best
-    space.sizes[BABY] = best.size
+    space.sizes[BABY] = _keep_best(space.baby[: space.sizes[BABY]], space.counts, keep)
     _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
     _promote(space, space.baby, BABY, space.teenage, TEENAGE)
     _forget_the_rest(space)
 
 
-@njit(cache=True)
+@allocating
 def promote_to_old(space: Any) -> None:
     """Algorithm 2: sort, promote."""
     _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
@@ -106,28 +104,56 @@ def promote_to_old(space: Any) -> None:
     _promote(space, space.teenage, TEENAGE, space.old, OLD)
 
 
-@njit(cache=True)
+# Written out in loops: NumPy's sorting and indexing by arrays would take 20 s to compile.
+
+
+@allocating
 def _sort(items: I64, counts: F64) -> None:
-    """By falling count; equals keep their order."""
-    items[:] = items[np.argsort(-counts[items], kind="mergesort")]
+    """By falling count; equals keep their order (merge sort)."""
+    merged = np.empty(items.size, np.int64)
+    width = 1
+    while width < items.size:
+        for start in range(0, items.size, 2 * width):
+            middle, stop = min(start + width, items.size), min(start + 2 * width, items.size)
+            left, right = start, middle
+            for at in range(start, stop):
+                if left < middle and (right >= stop or counts[items[left]] >= counts[items[right]]):
+                    merged[at] = items[left]
+                    left += 1
+                else:
+                    merged[at] = items[right]
+                    right += 1
+        for at in range(items.size):
+            items[at] = merged[at]
+        width *= 2
 
 
-@njit(cache=True)
-def _best(items: I64, counts: F64, keep: int) -> I64:
-    """The first `keep` of the items sorted by falling count.
+@allocating
+def _keep_best(items: I64, counts: F64, keep: int) -> int:
+    """Put the best `keep` items in front, sorted by falling count; how many that are.
 
     Most babies came once: they are taken in order, and only the others are sorted.
     """
-    if items.size == 0:
-        return items.copy()
-    least = counts[items].min()
-    above = items[counts[items] > least]
-    _sort(above, counts)
-    equal = items[counts[items] == least]
-    return np.concatenate((above, equal))[:keep]
+    least = np.inf
+    for at in range(items.size):
+        least = min(least, counts[items[at]])
+    equal = np.empty(items.size, np.int64)
+    above = equals = 0
+    for at in range(items.size):
+        item = items[at]
+        if counts[item] > least:
+            items[above] = item
+            above += 1
+        else:
+            equal[equals] = item
+            equals += 1
+    _sort(items[:above], counts)
+    for at in range(equals):
+        items[above + at] = equal[at]
+    return min(keep, items.size)
 
 
-@njit(cache=True)
+@allocating
 def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> None:
     """Fill free places, then algorithm 3: the first of source against the last of target.
 
@@ -135,13 +161,15 @@ def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> No
     """
     sizes = space.sizes
     free = min(target.size - sizes[upper], sizes[lower])
-    target[sizes[upper] : sizes[upper] + free] = source[:free]
+    for at in range(free):
+        target[sizes[upper] + at] = source[at]
     sizes[upper] += free
     held = sizes[upper]
     # The queue of source, in which losers line up, and how many of it have won.
-    queue = np.empty(sizes[lower] - free + held, np.int64)
     waiting = sizes[lower] - free
-    queue[:waiting] = source[free : free + waiting]
+    queue = np.empty(waiting + held, np.int64)
+    for at in range(waiting):
+        queue[at] = source[free + at]
     won = 0
     while won < held and waiting > 0:
         last = target[held - 1 - won]
@@ -149,34 +177,41 @@ def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> No
             break
         queue[waiting + won] = last
         won += 1
-    target[won:held] = target[: held - won].copy()
-    target[:won] = queue[:won][::-1]
-    source[:waiting] = queue[won : won + waiting]
+    for at in range(held - 1, won - 1, -1):
+        target[at] = target[at - won]
+    for at in range(won):
+        target[at] = queue[won - 1 - at]
+    for at in range(waiting):
+        source[at] = queue[won + at]
+        space.spaces[source[at]] = lower
+    for at in range(held):
+        space.spaces[target[at]] = upper
     sizes[lower] = waiting
-    space.spaces[source[:waiting]] = lower
-    space.spaces[target[:held]] = upper
 
 
-@njit(cache=True)
+@allocating
 def _forget_the_rest(space: Any) -> None:
     """Number the items that are in a space from 0 on; all others lose their place in the table."""
     table, sizes = space.table, space.sizes
-    kept = np.concatenate(
-        (space.old[: sizes[OLD]], space.teenage[: sizes[TEENAGE]], space.baby[: sizes[BABY]])
-    )
-    keys = table.keys[space.slots[kept]]
-    table.values[space.slots[: table.used[0]]] = EMPTY
-    space.counts[: kept.size] = space.counts[kept]
-    space.widths[: kept.size] = space.widths[kept]
-    space.spaces[: kept.size] = space.spaces[kept]
-    for item in range(kept.size):
+    count = sizes[OLD] + sizes[TEENAGE] + sizes[BABY]
+    keys, counts = np.empty(count, np.uint64), np.empty(count)
+    widths, kinds = np.empty(count, np.int64), np.empty(count, np.int64)
+    item = 0
+    for kind, items in ((OLD, space.old), (TEENAGE, space.teenage), (BABY, space.baby)):
+        for at in range(sizes[kind]):
+            before = items[at]
+            keys[item] = table.keys[space.slots[before]]
+            counts[item] = space.counts[before]
+            widths[item], kinds[item] = space.widths[before], space.spaces[before]
+            items[at] = item
+            item += 1
+    for before in range(table.used[0]):
+        table.values[space.slots[before]] = EMPTY
+    for item in range(count):
         slot = slot_of(table.keys, table.values, keys[item])
         table.keys[slot] = keys[item]
         table.values[slot] = item
         space.slots[item] = slot
-    table.used[0] = kept.size
-    numbers = np.arange(kept.size)
-    grown_up = sizes[OLD] + sizes[TEENAGE]
-    space.old[: sizes[OLD]] = numbers[: sizes[OLD]]
-    space.teenage[: sizes[TEENAGE]] = numbers[sizes[OLD] : grown_up]
-    space.baby[: sizes[BABY]] = numbers[grown_up:]
+        space.counts[item] = counts[item]
+        space.widths[item], space.spaces[item] = widths[item], kinds[item]
+    table.used[0] = count

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, inlined
 from skewless.hashing import hash_long, scale
 from skewless.schemes.api import F64, I64, U64
 from skewless.sketch.space_saving import GAIN_LIMIT, Summary, add, merge, renormalise, summarise
@@ -25,7 +25,7 @@ class LearningReport(NamedTuple):
     sources: I64  # [1] that saw any
 
 
-@njit(cache=True, inline="always")
+@inlined
 def learn(tally: Any, key: np.uint64, bucket: np.int64, weight: float) -> None:
     """Count a message of a key that lies in this bucket."""
     summary, buckets = tally.summary, tally.buckets
@@ -38,7 +38,7 @@ def learn(tally: Any, key: np.uint64, bucket: np.int64, weight: float) -> None:
     tally.seen[0] += 1
 
 
-@njit(cache=True)
+@allocating
 def buckets_of(keys: U64, seeds: U64, buckets: int) -> I64:
     """The bucket of each key, by its first choice's hash."""
     out = np.empty(keys.size, np.int64)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import F64, I64, Scheme, check_workers
 
 
@@ -17,7 +17,7 @@ class ModuloPlan(NamedTuple):
     workers: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> np.int64:
     """The remainder."""
     return np.int64(key % np.uint64(plan.workers[0]))

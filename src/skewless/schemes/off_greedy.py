@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
 from skewless.schemes.packing import pack
@@ -47,7 +47,7 @@ class KeyCounts(NamedTuple):
     counts: I64  # [n]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The planned worker; while learning, count the key and take its hash."""
     if plan.learned[0]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import F64, I64, check_workers
 from skewless.schemes.remembering import RememberingScheme, remember
 from skewless.sketch.key_table import EMPTY, slot_of
@@ -19,7 +19,7 @@ class OnGreedyPlan(NamedTuple):
     workers: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The remembered worker, or the least loaded for a new key; of equals, the first."""
     loads, table = tally.loads, tally.table

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import (
     choice_seeds,
@@ -56,7 +56,7 @@ class PartialReport(NamedTuple):
     sources: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded choice; of equals, the first."""
     loads = tally.loads

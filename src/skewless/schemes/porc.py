@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, scale
 from skewless.schemes.api import F64, I64, TRUE_LOAD, U64, Scheme, check_workers
@@ -64,7 +64,7 @@ def new_scans() -> Scans:
     )
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The first candidate with room."""
     loads = tally.loads
@@ -101,7 +101,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: the load of a worker becomes the true one; it may fall, so scans begin anew."""
     if kind == TRUE_LOAD:

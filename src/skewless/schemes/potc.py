@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.hashing import choice_seeds, first_choice, second_choice
 from skewless.schemes.api import F64, I64, U64, check_workers
 from skewless.schemes.remembering import RememberingScheme, remember
@@ -21,7 +21,7 @@ class PotcPlan(NamedTuple):
     seeds: U64  # [2]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The remembered worker, or the less loaded of two for a new key; of equals, the first."""
     loads, table = tally.loads, tally.table

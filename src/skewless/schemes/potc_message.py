@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.hashing import choice_seeds, first_choice, hash_long, second_choice
 from skewless.schemes.api import F64, I64, U64, Scheme, check_workers, hear_true_load
 
@@ -31,7 +31,7 @@ class PotcMessageTally(NamedTuple):
     origin: U64  # [1] sets the random numbers of this source apart from the others'
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The less loaded of the message's two workers; of equals, the first."""
     loads = tally.loads
@@ -51,7 +51,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@compiled
 def _origin(source: np.uint64, seed: np.uint64) -> np.uint64:
     return hash_long(source, seed)
 

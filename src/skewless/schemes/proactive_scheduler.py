@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.schemes.api import F64, I64, U64
 from skewless.schemes.proactive_worker import BOTH, HEADER, MATRICES, REPLY
 from skewless.schemes.tournament import Tournament, least, set_value
@@ -51,7 +51,7 @@ class ProactiveTally(NamedTuple):
     floors: F64  # [W] B: when they would end had it been idle then, with backlog
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _estimate(plan: Any, tally: Any, worker: int, key: np.uint64) -> float:
     """What the key costs at the worker."""
     cells, hashes = tally.cells, plan.hashes
@@ -66,7 +66,7 @@ def _estimate(plan: Any, tally: Any, worker: int, key: np.uint64) -> float:
     return cost
 
 
-@njit(cache=True)
+@allocating
 def estimates(plan: Any, tally: Any, keys: U64) -> F64:
     """What each key costs at the first worker: a host that sees many at once may order them."""
     out = np.empty(keys.size)
@@ -75,7 +75,7 @@ def estimates(plan: Any, tally: Any, keys: U64) -> F64:
     return out
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The next worker in turn, or once costs are known the one with the least Ĉ."""
     state, workers = tally.state[0], plan.workers[0]
@@ -105,7 +105,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True, inline="always")
+@inlined
 def mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
     """In SEND ALL the message carries the epoch and Ĉ, with the message's own estimate."""
     if not tally.marking[0]:
@@ -119,7 +119,7 @@ def mark(plan: Any, tally: Any, worker: int, note: F64) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled
 def _begin_epoch(tally: Any) -> None:
     """To SEND ALL; answers to earlier requests no longer count."""
     tally.state[0] = SEND_ALL
@@ -129,7 +129,7 @@ def _begin_epoch(tally: Any) -> None:
     tally.unsynchronised[0] = 0
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """An answer, matrices, or both arrive."""
     if kind in (REPLY, BOTH):
@@ -138,7 +138,7 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
         _hear_matrices(tally, worker, signal)
 
 
-@njit(cache=True)
+@compiled
 def _hear_reply(plan: Any, tally: Any, worker: int, signal: F64) -> None:
     """Keep Δ if it is of this epoch; when all have come, correct Ĉ and run."""
     if signal[0] != tally.epoch[0] or not tally.unanswered[worker]:
@@ -157,7 +157,7 @@ def _hear_reply(plan: Any, tally: Any, worker: int, signal: F64) -> None:
     tally.state[0] = RUN
 
 
-@njit(cache=True)
+@compiled
 def _hear_matrices(tally: Any, worker: int, signal: F64) -> None:
     """Costs of a worker; once those of all are known, requests go out."""
     fill_cells(tally.cells[worker], signal[HEADER:])
@@ -166,7 +166,7 @@ def _hear_matrices(tally: Any, worker: int, signal: F64) -> None:
         _begin_epoch(tally)
 
 
-@njit(cache=True)
+@compiled
 def fill_cells(cells: F64, matrices: F64) -> None:
     """F and V, flat, become F and V/F; where F is 0 the mean cost."""
     count, total = 0.0, 0.0

@@ -16,8 +16,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.schemes.api import F64, I64, NO_SIGNAL
 from skewless.sketch.count_min import universal_choice
 
@@ -46,7 +46,7 @@ def new_gauge(workers: int, rows: int, columns: int) -> ProactiveGauge:
     )
 
 
-@njit(cache=True)
+@compiled
 def relative_error(cells: F64, snapshot: F64, by_mass: bool) -> float:
     """η of one worker, and its snapshot brought up to date."""
     error, total = 0.0, 0.0
@@ -64,7 +64,7 @@ def relative_error(cells: F64, snapshot: F64, by_mass: bool) -> float:
     return np.inf if error > 0 else 0.0
 
 
-@njit(cache=True)
+@allocating
 def _end_window(plan: Any, gauge: Any, worker: int, signal: F64) -> bool:
     """Take a snapshot or compare with it; whether the matrices are in the signal to be sent."""
     cells, snapshot = gauge.cells[worker], gauge.snapshot[worker]
@@ -81,7 +81,7 @@ def _end_window(plan: Any, gauge: Any, worker: int, signal: F64) -> bool:
     return True
 
 
-@njit(cache=True, inline="always")
+@inlined
 def serve(
     plan: Any,
     gauge: Any,

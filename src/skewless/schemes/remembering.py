@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import F64, Scheme, hear_true_load
 from skewless.sketch.key_table import KeyTable, key_table, reserve
 
@@ -19,7 +19,7 @@ class RememberingTally(NamedTuple):
     table: KeyTable  # key -> worker
 
 
-@njit(cache=True, inline="always")
+@inlined
 def remember(table: Any, slot: np.int64, key: np.uint64, worker: np.int64) -> None:
     """The key's worker from now on, in the free slot where the key belongs."""
     table.keys[slot] = key

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import F64, I64, Scheme, check_workers
 
 
@@ -24,7 +24,7 @@ class ShuffleTally(NamedTuple):
     turn: I64  # [1]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The next worker in turn."""
     worker = tally.turn[0]

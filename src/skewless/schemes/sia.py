@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import RouteTable
 from skewless.schemes.key import KeyGrouping, KeyPlan
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The first worker."""
     return 0

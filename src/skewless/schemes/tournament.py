@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, I64
 
 _NEVER = np.iinfo(np.int64).max
@@ -37,14 +37,14 @@ def tournament_of(values: F64) -> Tournament:
     return tournament
 
 
-@njit(cache=True, inline="always")
+@inlined
 def least(tournament: Any) -> np.int64:
     """The worker with the least value; of equals, the first."""
     players = tournament.players
     return players[1] & ((players.size >> 1) - 1)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def set_value(tournament: Any, worker: int, value: float) -> None:
     """Give a worker another value; a negative one is as good as 0."""
     players = tournament.players
@@ -60,7 +60,7 @@ def set_value(tournament: Any, worker: int, value: float) -> None:
         players[node] = player
 
 
-@njit(cache=True)
+@compiled
 def play(tournament: Any, worker: int, value: float) -> None:
     """`set_value` where speed does not matter."""
     set_value(tournament, worker, value)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import inlined
 from skewless.schemes.api import F64, I64, U64, Scheme, check_workers
 from skewless.sketch.count_min import draw_hashes, universal_choice
 
@@ -19,7 +19,7 @@ class UniversalPlan(NamedTuple):
     hash: U64  # [3] its a, b, c
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The hash, scaled to the workers."""
     return universal_choice(key, plan.hash[0], plan.hash[1], plan.hash[2], plan.workers[0])

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, I64, TRUE_LOAD
 from skewless.schemes.head import HeadPlan, HeadScheme, is_head, less_loaded
 from skewless.sketch.space_saving import SpaceSaving, add
@@ -32,7 +32,7 @@ class WChoicesTally(NamedTuple):
     hand: I64  # [1] all workers before it are above the floor
 
 
-@njit(cache=True, inline="always")
+@inlined
 def least_loaded(loads: F64, floor: F64, hand: I64) -> np.int64:
     """The worker with the least load; of equals, the first."""
     worker, lowest = hand[0], floor[0]
@@ -49,7 +49,7 @@ def least_loaded(loads: F64, floor: F64, hand: I64) -> np.int64:
     return worker
 
 
-@njit(cache=True, inline="always")
+@inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded worker for a head key, of two for another; of equals, the first."""
     summary, loads, seeds = tally.summary, tally.loads, plan.seeds
@@ -65,7 +65,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     return worker
 
 
-@njit(cache=True)
+@compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
     """Probing: a load becomes the true one, which may lie below the floor."""
     if kind == TRUE_LOAD:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from skewless import measures
+from skewless.compiled import compiled
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, I32, I64
 from skewless.simulate.replication import Counted, PairCounter
@@ -114,7 +114,7 @@ class LoadRecorder:
         return at, maxima - at / self.loads.size
 
 
-@njit(cache=True)
+@compiled
 def _record(
     loads: I64, fair: F64, rates: F64, workers: I32, start: int, state: I64, maxima: F64
 ) -> int:

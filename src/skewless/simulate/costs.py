@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, identities, scale
 from skewless.schemes.api import F64, I64, U64
@@ -22,14 +22,14 @@ from skewless.spec import Described, build
 from skewless.streams import Stream
 
 
-@njit(cache=True, inline="always")
+@inlined
 def exponential(number: np.uint64, origin: np.uint64) -> float:
     """A draw with mean 1 for the message of this number."""
     bits = hash_long(number, origin) >> np.uint64(11)
     return -math.log((np.float64(bits) + 1.0) * 2.0**-53)
 
 
-@njit(cache=True)
+@allocating
 def _pick(keys: U64, values: F64, origin: np.uint64) -> F64:
     out = np.empty(keys.size)
     size = np.uint64(values.size)
@@ -38,7 +38,7 @@ def _pick(keys: U64, values: F64, origin: np.uint64) -> F64:
     return out
 
 
-@njit(cache=True)
+@allocating
 def _draw(first: int, count: int, mean: float, origin: np.uint64) -> F64:
     out = np.empty(count)
     for i in range(count):
@@ -78,7 +78,7 @@ class Constant(Costs):
 
     def of(self, keys: U64, first: int, seed: int) -> F64:
         """The value."""
-        return np.broadcast_to(np.array([self.value]), keys.size)
+        return np.full(keys.size, float(self.value))
 
     def average(self, stream: Stream, seed: int) -> float:
         """The value."""
@@ -206,12 +206,12 @@ def _origin(seed: int, use: int) -> np.uint64:
     return np.uint64(_hash(np.uint64(use), choice_seeds(seed)[1]))
 
 
-@njit(cache=True)
+@compiled
 def _hash(x: np.uint64, seed: np.uint64) -> np.uint64:
     return hash_long(x, seed)
 
 
-@njit(cache=True)
+@allocating
 def _arrive(first: int, count: int, last: float, origin: np.uint64) -> F64:
     out = np.empty(count)
     for i in range(count):

@@ -13,12 +13,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.hashing import hash_long
 from skewless.schemes.api import F64, I32, I64, U64
 from skewless.simulate.queue_shelf import Shelf, take
-from skewless.sketch.borrowed import borrowed
 from skewless.sketch.key_table import KeyTable, slot_of
 
 NONE = np.int64(-1)
@@ -138,24 +137,23 @@ def grown_wire(wire: Wire) -> Wire:
     return bigger
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _move(wire: Any, source: int, target: int) -> None:
     wire.due[target] = wire.due[source]
     wire.numbers[target] = wire.numbers[source]
     wire.places[target] = wire.places[source]
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _put(wire: Any, at: int, due: float, number: int, place: int) -> None:
     wire.due[at] = due
     wire.numbers[at] = number
     wire.places[at] = place
 
 
-@njit(cache=True)
+@compiled
 def send(wire: Any, due: float, worker: int, source: int, kind: int, signal: F64) -> None:
     """Put a signal on the wire."""
-    wire = borrowed(wire)
     at, number = wire.counts[0], wire.counts[1]
     place = wire.places[at]
     wire.workers[place] = worker
@@ -172,10 +170,9 @@ def send(wire: Any, due: float, worker: int, source: int, kind: int, signal: F64
     _put(wire, at, due, number, place)
 
 
-@njit(cache=True)
+@compiled
 def receive(wire: Any) -> int:
     """Take the next signal off the wire; its place, valid until the next `send`."""
-    wire = borrowed(wire)
     taken = wire.places[0]
     last = wire.counts[0] - 1
     wire.counts[0] = last
@@ -199,7 +196,7 @@ def receive(wire: Any) -> int:
     return int(taken)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _merge(world: Any, queues: Any, worker: int, now: float) -> None:
     """Enter the aggregation that was due by now into the worker's queue."""
     every = world.merge_every[0]
@@ -217,7 +214,7 @@ def _merge(world: Any, queues: Any, worker: int, now: float) -> None:
         queues.merges[worker] = merges
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _hold(queues: Any, worker: int, key: np.uint64) -> None:
     """Count the key if the worker has not had it since its last aggregation."""
     table, merges = queues.pairs, queues.merges[worker]
@@ -231,7 +228,7 @@ def _hold(queues: Any, worker: int, key: np.uint64) -> None:
         queues.held[worker] += 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _era(world: Any, queues: Any, worker: int, begin: float) -> int:
     """Changes of capacity before this time; a worker asks for later and later times."""
     era = queues.era[worker]
@@ -257,8 +254,6 @@ def queue_loop(
     sources: int,
 ) -> int:
     """Put messages through from `start` on; where it stopped for want of room."""
-    plan, gauge, world = borrowed(plan), borrowed(gauge), borrowed(world)
-    queues, wire, span = borrowed(queues), borrowed(wire), borrowed(span)
     source = first_source
     finishes, following = queues.finishes, queues.following
     room = wire.due.size
@@ -274,14 +269,14 @@ def queue_loop(
             place = receive(wire)
             hear(  # type: ignore[name-defined]  # noqa: F821
                 plan,
-                borrowed(take(shelf, wire.sources[place], like)),
+                take(shelf, wire.sources[place], like),
                 wire.workers[place],
                 wire.kinds[place],
                 wire.signals[place],
                 due,
             )
         key = span.keys[i]
-        tally = borrowed(take(shelf, source, like))
+        tally = take(shelf, source, like)
         worker = choose(plan, tally, key, span.weights[i], now)  # type: ignore[name-defined]  # noqa: F821
         marked = mark(plan, tally, worker, note)  # type: ignore[name-defined]  # noqa: F821
         if merging:
@@ -329,7 +324,7 @@ def queue_loop(
     return int(span.keys.size)
 
 
-@njit(cache=True)
+@compiled
 def settle(world: World, queues: Queues, now: float) -> None:
     """Take out of the queues what is finished by now, and enter the aggregations due by now."""
     for worker in range(queues.waiting.size):
@@ -345,7 +340,7 @@ def settle(world: World, queues: Queues, now: float) -> None:
         queues.oldest[worker], queues.waiting[worker] = oldest, waiting
 
 
-@njit(cache=True)
+@allocating
 def time_beyond(queues: Queues, now: float) -> F64:
     """For each worker, what its waiting messages will yet add to the summed latency after now."""
     out = np.zeros(queues.waiting.size)

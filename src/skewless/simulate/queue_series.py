@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled
 from skewless.schemes.api import F64, I64
 
 _CHECKPOINTS = 512
 _KEPT_BITS = 46  # of a float's 52 fraction bits, those that do not tell buckets apart
 
 
-@njit(cache=True)
+@compiled
 def _count(bits: I64, histogram: I64) -> None:
     for i in range(bits.size):
         histogram[bits[i] >> _KEPT_BITS] += 1

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from skewless.sketch.borrowed import borrowed
+from skewless.compiled import compiled
 
 Shelf = npt.NDArray[np.uint8]
 
@@ -61,12 +60,12 @@ def _size(typing_context: Any, like: Any) -> Any:
     return types.intp(like), generate
 
 
-@njit(cache=True)
+@compiled
 def _fill(shelf: Shelf, number: int, state: Any) -> None:
-    _put(shelf, number, borrowed(state))
+    _put(shelf, number, state)
 
 
-@njit(cache=True)
+@compiled
 def _size_of(state: Any) -> int:
     return _size(state)
 

@@ -220,8 +220,7 @@ class QueueRun:
             times = np.arange(self.messages, self.messages + keys.size, dtype=np.float64)
         else:
             times = poisson_times(self.messages, keys.size, self._now, self.seed)
-        ones = np.broadcast_to(np.ones(1), keys.size)
-        weights = costs / self.interval if self._knows_costs else ones
+        weights = costs / self.interval if self._knows_costs else np.ones(keys.size)
         workers = np.empty(keys.size, np.int32)
         return Span(keys, weights, costs, times, workers, np.empty(keys.size))
 

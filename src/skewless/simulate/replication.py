@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.schemes.api import I32, U64
 
@@ -115,7 +115,7 @@ class PairCounter:
         return Counted(keys, pairs)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _slot(keys: U64, bits: U64, key: np.uint64) -> np.int64:
     mask = keys.size - 1
     slot = np.int64((key * _GOLDEN) >> np.uint64(20)) & mask
@@ -124,7 +124,7 @@ def _slot(keys: U64, bits: U64, key: np.uint64) -> np.int64:
     return slot
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _taken(bits: U64, slot: np.int64) -> bool:
     """A held key has at least one worker."""
     for word in range(bits.shape[1]):  # noqa: SIM110 (any() over a generator does not compile)
@@ -133,7 +133,7 @@ def _taken(bits: U64, slot: np.int64) -> bool:
     return False
 
 
-@njit(cache=True)
+@compiled
 def _insert(
     keys: U64, bits: U64, new: U64, workers: I32, start: int, used: int, room: int
 ) -> tuple[int, int]:
@@ -153,14 +153,15 @@ def _insert(
     return new.size, used
 
 
-@njit(cache=True)
+@compiled
 def _reinsert(old_keys: U64, old_bits: U64, keys: U64, bits: U64) -> int:
     used = 0
     for i in range(old_keys.size):
         if _taken(old_bits, i):
             slot = _slot(keys, bits, old_keys[i])
             keys[slot] = old_keys[i]
-            bits[slot] = old_bits[i]
+            for word in range(bits.shape[1]):
+                bits[slot, word] = old_bits[i, word]
             used += 1
     return used
 

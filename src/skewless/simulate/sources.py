@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.errors import SkewlessError
 from skewless.hashing import first_choice, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
-from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
+from skewless.schemes.api import I32, ONE, TRUE_LOAD, U64, check_workers
 
 SPAN = 1 << 16  # messages routed between two calls of `reserve`
 MOST_SOURCES = 10_000
@@ -148,10 +148,9 @@ class Sources:
             self._next_plan = self.sent + every if every else 0
 
     def _route_source(self, source: int, keys: U64, times: npt.NDArray[Any], out: I32) -> None:
-        weights = np.broadcast_to(np.ones(1), keys.size)
         tally = self.scheme.reserve(self.tallies[source], keys.size)
         self.tallies[source] = tally
-        self.scheme.route(self.plan, tally, keys, weights, np.ascontiguousarray(times), out)
+        self.scheme.route(self.plan, tally, keys, ONE, np.ascontiguousarray(times), out)
 
     def _probe(self) -> None:
         for tally in self.tallies:
@@ -160,7 +159,7 @@ class Sources:
                 self.scheme.hear(self.plan, tally, worker, TRUE_LOAD, signal, float(self.sent))
 
 
-@njit(cache=True)
+@allocating
 def _sources_of(source_keys: U64, seeds: U64, count: int) -> npt.NDArray[np.int64]:
     out = np.empty(source_keys.size, np.int64)
     for i in range(source_keys.size):

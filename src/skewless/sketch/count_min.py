@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 
 U64 = npt.NDArray[np.uint64]
@@ -51,7 +51,7 @@ def count_min(epsilon: float, delta: float, seed: int = 0) -> CountMin:
     return CountMin(np.zeros((rows, columns)), draw_hashes(rows, seed), np.zeros(1))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _times(a: np.uint64, x: np.uint64) -> np.uint64:
     """a · x mod p, not fully reduced (< 2^62 + 2^33), for a < 2^61 and x < 2^32."""
     high = (a >> np.uint64(32)) * x
@@ -61,7 +61,7 @@ def _times(a: np.uint64, x: np.uint64) -> np.uint64:
     return carried + (low & _P) + (low >> np.uint64(61))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def universal_hash(key: np.uint64, a: np.uint64, b: np.uint64, c: np.uint64) -> np.uint64:
     """a · high + b · low + c mod p."""
     one = _times(a, key >> np.uint64(32))
@@ -71,7 +71,7 @@ def universal_hash(key: np.uint64, a: np.uint64, b: np.uint64, c: np.uint64) -> 
     return total - _P if total >= _P else total
 
 
-@njit(cache=True, inline="always")
+@inlined
 def universal_choice(
     key: np.uint64, a: np.uint64, b: np.uint64, c: np.uint64, size: int
 ) -> np.int64:
@@ -80,7 +80,7 @@ def universal_choice(
     return np.int64((bits * np.uint64(size)) >> np.uint64(31))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def add(sketch: Any, key: np.uint64, weight: float) -> None:
     """Count a message of that weight."""
     counts, hashes = sketch.counts, sketch.hashes
@@ -92,14 +92,14 @@ def add(sketch: Any, key: np.uint64, weight: float) -> None:
     sketch.total[0] += weight
 
 
-@njit(cache=True)
+@compiled
 def add_all(sketch: Any, keys: U64, weights: F64) -> None:
     """Count many messages."""
     for i in range(keys.size):
         add(sketch, keys[i], weights[i])
 
 
-@njit(cache=True, inline="always")
+@inlined
 def estimate(sketch: Any, key: np.uint64) -> float:
     """At most how much weight the key had."""
     counts, hashes = sketch.counts, sketch.hashes
@@ -112,7 +112,7 @@ def estimate(sketch: Any, key: np.uint64) -> float:
     return least
 
 
-@njit(cache=True)
+@allocating
 def estimates(sketch: Any, keys: U64) -> F64:
     """The estimate of each key."""
     out = np.empty(keys.size)

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from skewless.compiled import compiled, inlined
 
 EMPTY = np.int64(-1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -35,7 +36,7 @@ def key_table(room: int = 0) -> KeyTable:
     )
 
 
-@njit(cache=True, inline="always")
+@inlined
 def slot_of(
     keys: npt.NDArray[np.uint64], values: npt.NDArray[np.int64], key: np.uint64
 ) -> np.int64:
@@ -48,7 +49,7 @@ def slot_of(
     return slot
 
 
-@njit(cache=True)
+@compiled
 def _rehash(old: KeyTable, new: KeyTable) -> None:
     for i in range(old.keys.size):
         if old.values[i] != EMPTY:
@@ -76,7 +77,7 @@ def entries(table: KeyTable) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int
     return keys[order], values[order]
 
 
-@njit(cache=True)
+@compiled
 def _fill(table: KeyTable, keys: npt.NDArray[np.uint64], values: npt.NDArray[np.int64]) -> None:
     for i in range(keys.size):
         slot = slot_of(table.keys, table.values, keys[i])

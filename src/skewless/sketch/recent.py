@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from skewless.compiled import compiled, inlined
 
 F64 = npt.NDArray[np.float64]
 F32 = npt.NDArray[np.float32]
@@ -42,7 +43,7 @@ def recent(half_life: float) -> Recent:
     )
 
 
-@njit(cache=True, inline="always")
+@inlined
 def add(sketch: Any, hashed: np.uint64, weight: float) -> float:
     """Count a message; the share of its key before it, one message of the same weight left out.
 
@@ -65,7 +66,7 @@ def add(sketch: Any, hashed: np.uint64, weight: float) -> float:
     return max(0.0, before - added) / total[0]
 
 
-@njit(cache=True)
+@compiled
 def divide_down(sketch: Any) -> None:
     """Bring the gain back to 1."""
     by = sketch.gain[0]

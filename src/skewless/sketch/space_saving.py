@@ -36,10 +36,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
-from skewless.sketch.borrowed import borrowed
 
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
@@ -114,12 +113,12 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
     )
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _home(key: np.uint64, mask: np.int64) -> np.int64:
     return np.int64((key * _GOLDEN) >> np.uint64(20)) & mask
 
 
-@njit(cache=True, inline="always")
+@inlined
 def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.int64:
     """The index cell of the key, or the free one where it belongs."""
     mask = cells.size - 1
@@ -129,7 +128,7 @@ def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.int64:
     return cell
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _forget(cells: I32, keys: U64, key: np.uint64) -> None:
     """Take the key out of the index; later cells of its run move back, so no gap hides a key."""
     mask = cells.size - 1
@@ -144,7 +143,7 @@ def _forget(cells: I32, keys: U64, key: np.uint64) -> None:
     cells[gap] = _FREE
 
 
-@njit(cache=True)
+@compiled
 def _rescan(summary: Any) -> int:
     """Set the limit and list the counters up to it; how many they are."""
     counts, capacity, total = summary.counts, summary.counts.size, summary.total[0]
@@ -163,7 +162,7 @@ def _rescan(summary: Any) -> int:
     return left
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _candidate(summary: Any) -> np.int64:
     """A counter at most at the limit, the candidates in turn."""
     ring, state, counts = summary.ring, summary.ring_state, summary.counts
@@ -185,7 +184,7 @@ def _candidate(summary: Any) -> np.int64:
     return slot
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _admit(summary: Any, key: np.uint64) -> np.int64:
     """Give a key that has no counter one; where it is."""
     slot = summary.used[0]
@@ -205,7 +204,7 @@ def _admit(summary: Any, key: np.uint64) -> np.int64:
     return slot
 
 
-@njit(cache=True)
+@compiled
 def renormalise(summary: Any) -> None:
     """Divide everything by the gain, so that a message counts 1 again."""
     gain = summary.gain[0]
@@ -220,12 +219,9 @@ def renormalise(summary: Any) -> None:
     summary.gain[0] = 1.0
 
 
-@njit(cache=True, inline="always")
+@inlined
 def add(summary: Any, key: np.uint64, weight: float) -> np.int64:
-    """Count a message of that weight (≥ 0); the key's counter.
-
-    A kernel calls it with a `borrowed` summary: counting references would cost ten times as much.
-    """
+    """Count a message of that weight (≥ 0); the key's counter."""
     if summary.gain[0] > GAIN_LIMIT:
         renormalise(summary)
     gain = summary.gain[0]
@@ -240,14 +236,14 @@ def add(summary: Any, key: np.uint64, weight: float) -> np.int64:
     return slot
 
 
-@njit(cache=True)
+@compiled
 def add_all(summary: Any, keys: U64, weights: F64) -> None:
     """Count many messages."""
     for i in range(keys.size):
-        add(borrowed(summary), keys[i], weights[i])
+        add(summary, keys[i], weights[i])
 
 
-@njit(cache=True)
+@compiled
 def estimate(summary: Any, key: np.uint64) -> float:
     """How often a key came at most, in messages of now."""
     slot = summary.cells[cell_of(summary.cells, summary.keys, key)]

@@ -26,7 +26,7 @@ from pyspark.sql.types import StringType, StructType
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
-from skewless.schemes.api import Arrays
+from skewless.schemes.api import ONE, Arrays
 from skewless.schemes.proactive import ProactiveShuffleGrouping
 from skewless.schemes.proactive_scheduler import ProactivePlan, ProactiveTally, estimates
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
@@ -267,8 +267,7 @@ class CostRouter:
         costs = estimates(self._plan, self._tally, keys)
         order = np.argsort(-costs, kind="stable")
         chosen = np.empty(keys.size, np.int32)
-        ones, zeros = (np.broadcast_to(np.array([x]), keys.size) for x in (1.0, 0.0))
-        self._scheme.route(self._plan, self._tally, keys[order], ones, zeros, chosen)
+        self._scheme.route(self._plan, self._tally, keys[order], ONE, np.zeros(keys.size), chosen)
         workers = np.empty_like(chosen)
         workers[order] = chosen
         return workers, costs

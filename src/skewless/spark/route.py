@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
-from skewless.schemes.api import Arrays
+from skewless.schemes.api import ONE, Arrays
 from skewless.spark.columns import worker_of
 from skewless.spark.inputs import (
     Key,
@@ -173,10 +173,9 @@ class TaskRouter:
         count = identities.size
         out = np.empty(count, np.int32)
         self.tally = self.scheme.reserve(self.tally, count)
-        weights = np.broadcast_to(np.ones(1), count)
         times = np.arange(self.messages, self.messages + count, dtype=np.float64)
         keys = identities.view(np.uint64)
-        self.scheme.route(self.plan, self.tally, keys, weights, times, out)
+        self.scheme.route(self.plan, self.tally, keys, ONE, times, out)
         self.messages += count
         return out
 

@@ -129,7 +129,7 @@ class MapWatch:
     def _learn(self, identities: npt.NDArray[np.uint64], costs_s: npt.NDArray[np.float64]) -> None:
         if self._sketches is not None and identities.size:
             counts, costs = self._sketches
-            add_all(counts, identities, np.broadcast_to(np.ones(1), identities.size))
+            add_all(counts, identities, np.ones(identities.size))
             add_all(costs, identities, costs_s)
 
     def results(self, slices: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.errors import SkewlessError
 from skewless.hashing import U64, identities
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
@@ -43,7 +43,7 @@ COUNTRIES: tuple[str, ...] = tuple(_NAMES.strip().replace("\n", "|").split("|"))
 HOT = COUNTRIES.index("United States")
 
 
-@njit(cache=True)
+@allocating
 def _draw(
     names: U64,
     hot: int,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits
 from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
@@ -16,7 +16,7 @@ from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
 _SPARK_SEED = np.uint64(SPARK_SEED)
 
 
-@njit(cache=True)
+@allocating
 def _draw(
     sampler: RankSampler, turn: int, period: int, origin: np.uint64, first: int, count: int
 ) -> U64:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
 
@@ -20,7 +20,7 @@ _SPARK_SEED = np.uint64(SPARK_SEED)
 _LARGEST_LOG = 43.0  # samples stop short of the largest long, 2^63 = exp(43.67)
 
 
-@njit(cache=True)
+@allocating
 def _draw(mu: float, sigma: float, origin: np.uint64, first: int, count: int) -> U64:
     keys = np.empty(count, np.uint64)
     for i in range(count):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating
 from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
@@ -20,7 +20,7 @@ from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
 _SPARK_SEED = np.uint64(SPARK_SEED)
 
 
-@njit(cache=True)
+@allocating
 def _draw(sampler: RankSampler, share: float, origin: np.uint64, first: int, count: int) -> U64:
     keys = np.empty(count, np.uint64)
     for i in range(count):

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.streams import api
 
@@ -21,7 +21,7 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _MASK = (1 << 64) - 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _mix(x: np.uint64) -> np.uint64:
     """The output function of SplitMix64 (Steele, Lea, Flood 2014)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -29,25 +29,25 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def first_bits(origin: np.uint64, message: int) -> np.uint64:
     """The first 64 random bits of a message."""
     return _mix(origin + np.uint64(message) * _STEP)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def next_bits(bits: np.uint64) -> np.uint64:
     """64 more random bits after these."""
     return _mix(bits + _STEP)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def unit(bits: np.uint64) -> np.float64:
     """Random bits as a number above 0 and up to 1."""
     return (np.float64(bits >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
-@njit(cache=True)
+@compiled
 def _origin(seed: np.uint64) -> np.uint64:
     # Seeds 0, 1, 2 … must not begin at neighbouring points of one sequence.
     return _mix(_mix(seed + _STEP) ^ _STEP)

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_bytes
 from skewless.streams.api import Chunk, Stream
@@ -19,7 +19,7 @@ _SPARK_SEED = np.uint64(SPARK_SEED)
 _TAB, _NEWLINE, _RETURN = np.uint8(9), np.uint8(10), np.uint8(13)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def line_end(text: npt.NDArray[np.uint8], start: int) -> tuple[int, int]:
     """Where the line's content ends (before \\n or \\r\\n), and where the next line starts."""
     at = start
@@ -29,7 +29,7 @@ def line_end(text: npt.NDArray[np.uint8], start: int) -> tuple[int, int]:
     return stop, at + 1
 
 
-@njit(cache=True, inline="always")
+@inlined
 def field_of(text: npt.NDArray[np.uint8], start: int, stop: int, column: int) -> tuple[int, int]:
     """Where that column of the line text[start:stop] starts and ends; (-1, -1): it has none."""
     number, begin = 1, start
@@ -42,7 +42,7 @@ def field_of(text: npt.NDArray[np.uint8], start: int, stop: int, column: int) ->
     return (begin, stop) if number == column else (-1, -1)
 
 
-@njit(cache=True)
+@compiled
 def _hash_columns(
     text: npt.NDArray[np.uint8], column: int, source_column: int, keys: U64, sources: U64
 ) -> tuple[int, int]:

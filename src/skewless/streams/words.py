@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_bytes
 from skewless.streams.api import Chunk, Stream
@@ -20,12 +20,12 @@ _BLANKS = b" \t\n\r\v\f"
 _SPARK_SEED = np.uint64(SPARK_SEED)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _is_blank(byte: np.uint8) -> bool:
     return bool(byte == 32 or 9 <= byte <= 13)
 
 
-@njit(cache=True)
+@compiled
 def _hash_words(text: npt.NDArray[np.uint8], start: int, stop: int, keys: U64, count: int) -> int:
     """Append the identities of the words in text[start:stop] to keys[:count]."""
     at = start
@@ -41,7 +41,7 @@ def _hash_words(text: npt.NDArray[np.uint8], start: int, stop: int, keys: U64, c
     return count
 
 
-@njit(cache=True)
+@compiled
 def _hash_words_of_column(
     text: npt.NDArray[np.uint8], column: int, keys: U64
 ) -> tuple[int, int, int]:

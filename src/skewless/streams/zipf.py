@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from skewless.compiled import allocating, compiled, inlined
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
 
@@ -30,7 +30,7 @@ class RankSampler(NamedTuple):
     sure: float  # a rank this little above the inverted point is accepted without computing H
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _area(x: float, z: float) -> float:
     """H(x) = (x^(1-z) - 1) / (1-z), and its limit log x at z = 1."""
     log_x = math.log(x)
@@ -40,7 +40,7 @@ def _area(x: float, z: float) -> float:
     return math.expm1(t) / (1.0 - z)
 
 
-@njit(cache=True, inline="always")
+@inlined
 def _inverse_area(area: float, z: float) -> float:
     """The x with H(x) = area."""
     t = (1.0 - z) * area
@@ -51,7 +51,7 @@ def _inverse_area(area: float, z: float) -> float:
     return math.exp(math.log1p(t) / (1.0 - z))
 
 
-@njit(cache=True)
+@compiled
 def _sampler(z: float, keys: float) -> tuple[float, float, float]:
     sure = 2.0 - _inverse_area(_area(2.5, z) - 2.0**-z, z)
     return _area(1.5, z) - 1.0, _area(keys + 0.5, z), sure
@@ -62,7 +62,7 @@ def rank_sampler(z: float, keys: int) -> RankSampler:
     return RankSampler(float(z), float(keys), *_sampler(float(z), float(keys)))
 
 
-@njit(cache=True, inline="always")
+@inlined
 def draw_rank(sampler: RankSampler, bits: np.uint64) -> np.uint64:
     """A rank from a message's random bits; takes more bits after each rejection."""
     z, keys, lowest, highest, sure = sampler
@@ -75,7 +75,7 @@ def draw_rank(sampler: RankSampler, bits: np.uint64) -> np.uint64:
         bits = next_bits(bits)
 
 
-@njit(cache=True)
+@allocating
 def _draw(sampler: RankSampler, origin: np.uint64, first: int, count: int) -> U64:
     keys = np.empty(count, np.uint64)
     for i in range(count):
