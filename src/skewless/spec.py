@@ -6,6 +6,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, fields
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from skewless.errors import SkewlessError, unknown
@@ -29,6 +30,10 @@ def split_list(text: str) -> list[str]:
             specs[-1] += "," + item
         elif item.strip():
             specs.append(item.strip())
+        else:
+            raise SkewlessError(
+                f"The list '{text}' has an empty item: give names separated by single commas."
+            )
     return specs
 
 
@@ -41,7 +46,7 @@ def build(registry: Mapping[str, type[T]], text: str, kind: str) -> T:
     hints = get_type_hints(cls)
     known = {f.name: f for f in fields(cls) if f.init}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
+    for part in _parts(rest):
         param, equals, value = part.partition("=")
         param = param.strip()
         if not equals:
@@ -61,6 +66,18 @@ def build(registry: Mapping[str, type[T]], text: str, kind: str) -> T:
             f"write {name}:{','.join(f'{n}=…' for n in missing)}."
         )
     return cls(**values)
+
+
+def _parts(rest: str) -> list[str]:
+    """The parameters; a comma in the name of a file that exists is part of the name."""
+    parts = [part for part in rest.split(",") if part]
+    for start, part in enumerate(parts):
+        if part.startswith("path="):
+            for stop in range(len(parts), start + 1, -1):
+                whole = ",".join(parts[start:stop])
+                if Path(whole.removeprefix("path=")).expanduser().exists():
+                    return [*parts[:start], whole, *parts[stop:]]
+    return parts
 
 
 def convert(value: str, hint: Any, where: str) -> Any:
@@ -83,6 +100,8 @@ def convert(value: str, hint: Any, where: str) -> Any:
             return int(value) if value.lstrip("-").isdigit() else int(number)
         if hint is float:
             return float(value)
+        if hint is str and not value:
+            raise SkewlessError(f"{where} is empty: give a value behind the '='.")
     except (ValueError, KeyError, OverflowError):
         article = {bool: "true or false", int: "a whole number", float: "a number"}[hint]
         raise SkewlessError(f"{where} takes {article}, not '{value}'.") from None

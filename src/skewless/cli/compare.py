@@ -31,16 +31,16 @@ def compare(
     from skewless import measures
     from skewless.report.progress import steps_spinner
     from skewless.report.tables import observed, table
-    from skewless.schemes import scheme_of
-    from skewless.schemes.api import check_workers
     from skewless.spark import compare as compare_on_spark
+    from skewless.spark.compare import check_comparison
     from skewless.spark.session import local_session
     from skewless.spec import split_list
     from skewless.streams import stream_of
 
     console = console_for(as_json)
-    check_workers(workers)
-    flow, made = stream_of(stream), [scheme_of(spec) for spec in split_list(schemes)]
+    flow = stream_of(stream)
+    specs = split_list(schemes) if schemes.strip() else []
+    made = check_comparison(specs, workers, delay_ms, sources, rounds)
     with (
         steps_spinner(console, "comparing on Spark") as step,
         local_session(workers, master) as spark,

@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
+
+from skewless.cli.options import path_option
 
 WORKERS = 8
 FILES = 6
@@ -22,7 +23,7 @@ COMMON = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("results"),
+    out: Annotated[Path, path_option("Folder for the picture.")] = Path("results"),
 ) -> None:
     """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
     from skewless.report.demo import show

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,15 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the stream and of the
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 FILE_WIDTH = 120
+
+
+def path_option(help_text: str) -> Any:
+    """An option that takes a path, in which ~ is the user's home."""
+    return typer.Option(help=help_text, parser=_expanded, metavar="PATH")
+
+
+def _expanded(text: str | Path) -> Path:
+    return Path(text).expanduser()
 
 
 def console_for(as_json: bool) -> Console:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from skewless.cli.options import AsJson, Seed, console_for, print_json
+from skewless.cli.options import AsJson, Seed, console_for, path_option, print_json
 from skewless.errors import SkewlessError, unknown
 
 
@@ -17,9 +17,9 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A small size: about a minute.")] = False,
     data: Annotated[
-        Path | None, typer.Option(help="Folder of real streams to use in place of synthetic ones.")
+        Path | None, path_option("Folder of real streams to use in place of synthetic ones.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the CSV and the PNG.")] = Path("results"),
+    out: Annotated[Path, path_option("Folder for the CSV and the PNG.")] = Path("results"),
     streams: Annotated[
         int | None, typer.Option(help="Random streams to average over, where the paper does.")
     ] = None,
@@ -29,6 +29,7 @@ def reproduce(
     """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs."""
     from skewless.papers import EXPERIMENTS
     from skewless.report.files import make_folder, write_reproduction
+    from skewless.report.plots import check_installed
     from skewless.report.progress import steps_spinner
     from skewless.report.tables import print_reproduction
     from skewless.results import Setting
@@ -43,10 +44,12 @@ def reproduce(
     if experiment not in EXPERIMENTS:
         raise unknown("experiment", experiment, EXPERIMENTS)
     if data is not None and not data.is_dir():
-        raise SkewlessError(f"The data folder '{data}' does not exist: give an existing folder.")
+        wrong = "is a file" if data.is_file() else "does not exist"
+        raise SkewlessError(f"The data folder '{data}' {wrong}: give an existing folder.")
     if streams is not None and streams < 1:
         raise SkewlessError(f"The number of streams must be at least 1, not {streams}.")
     make_folder(out)
+    check_installed()
     with steps_spinner(console, experiment) as step:
         result = EXPERIMENTS[experiment](
             Setting(quick=quick, seed=seed, streams=streams, data=data, step=step)

@@ -15,6 +15,7 @@ from skewless.cli.options import (
     Workers,
     console_for,
     numbers,
+    path_option,
     print_json,
 )
 from skewless.errors import SkewlessError
@@ -27,23 +28,23 @@ def run(
         str | None, typer.Option(help="A stream as the source, e.g. words:path=FILE.")
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="A folder of text files as the source, a file a batch.")
+        Path | None, path_option("A folder of text files as the source, a file a batch.")
     ] = None,
     batches: Annotated[
         int, typer.Option(help="Micro-batches a --stream is cut into; 0 runs one batch job.")
     ] = 8,
     out: Annotated[
-        Path | None, typer.Option(help="Parquet folder for the counts; replaces an earlier result.")
+        Path | None, path_option("Parquet folder for the counts; replaces an earlier result.")
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Folder from which a stopped run goes on (with --folder).")
+        Path | None, path_option("Folder from which a stopped run goes on (with --folder).")
     ] = None,
     delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
     speeds: Annotated[
         str | None,
         typer.Option(help="Speed of each worker, which divides --delay-ms: s,s,… (1 each)."),
     ] = None,
-    log: Annotated[Path | None, typer.Option(help="File for a JSON line per micro-batch.")] = None,
+    log: Annotated[Path | None, path_option("File for a JSON line per micro-batch.")] = None,
     prometheus: Annotated[
         int | None, typer.Option(help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
     ] = None,

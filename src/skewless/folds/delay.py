@@ -26,10 +26,8 @@ class Sleeping(Fold):
     """
 
     def __init__(self, fold: Fold, delay_ms: float, speeds: Sequence[float] | None = None) -> None:
-        if not delay_ms >= 0:
-            raise SkewlessError(f"A delay per message is 0 ms or more, not {delay_ms}.")
         self.fold = fold
-        self.delay_ms = delay_ms
+        self.delay_ms = check_delay(delay_ms)
         self.speeds = None if speeds is None else check_speeds(speeds)
         self.name = fold.name
         self.columns = fold.columns
@@ -72,6 +70,13 @@ class Sleeping(Fold):
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
         """The inner fold's."""
         return self.fold.native(types)
+
+
+def check_delay(delay_ms: float) -> float:
+    """The delay, or one sentence about one that cannot be."""
+    if not 0 <= delay_ms < math.inf:
+        raise SkewlessError(f"A delay per message is 0 ms or more, not {delay_ms}.")
+    return delay_ms
 
 
 def check_speeds(speeds: Sequence[float]) -> tuple[float, ...]:

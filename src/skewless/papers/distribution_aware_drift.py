@@ -18,7 +18,7 @@ from skewless import measures
 from skewless.papers.streams import from_file
 from skewless.results import Check, Line, Panel, Reproduction, Setting, at_least, at_most
 from skewless.schemes import scheme_of
-from skewless.schemes.api import F64, I32, ONE, U64, Scheme
+from skewless.schemes.api import F64, I32, U64, Scheme
 from skewless.simulate.sources import Estimate, Sources
 from skewless.streams import stream_of
 
@@ -136,7 +136,7 @@ def _homes(scheme: Scheme, plan: Any, keys: U64) -> I32:
     """The worker of each key under a plan, without counting them as messages."""
     out = np.empty(keys.size, np.int32)
     still = plan._replace(learning=np.zeros(1, np.int64))
-    scheme.route(still, scheme.tally(still, 0), keys, ONE, np.zeros(keys.size), out)
+    scheme.send(still, scheme.tally(still, 0), keys, np.zeros(keys.size), out)
     return out
 
 

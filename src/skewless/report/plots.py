@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -107,13 +108,18 @@ def _plain_if_short(scale: Any, limits: tuple[float, float]) -> None:
         scale.set_minor_formatter(NullFormatter())
 
 
-def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
+def check_installed() -> None:
+    """Refuse to begin work whose result could not be drawn."""
+    if importlib.util.find_spec("matplotlib") is None:
         raise SkewlessError(
             "Pictures need matplotlib: install it with pip install 'skewless[plots]'."
-        ) from None
+        )
+
+
+def _pyplot() -> Any:
+    check_installed()
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -142,6 +142,18 @@ class Scheme(Described, ABC):
         if "choose" in vars(cls):
             cls.route = staticmethod(specialise(loops.route, cls))
 
+    def send(self, plan: Any, tally: Any, keys: U64, times: F64, out: I32) -> None:
+        """Route messages of weight 1, with arrays of the one kind that `route` is compiled for."""
+        unwritten = keys.view()
+        unwritten.setflags(write=False)
+        self.route(plan, tally, unwritten, ONE, times, out)
+
+    def warm_up(self, plan: Any) -> list[Callable[..., Any]]:
+        """Compile `route`, or load what was compiled; what that was."""
+        tally = self.reserve(self.tally(plan, 0), 0)
+        self.send(plan, tally, np.empty(0, np.uint64), np.empty(0), np.empty(0, np.int32))
+        return [self.route]
+
     @property
     def learning_messages(self) -> int:
         """How many messages a scheme that learns from a prefix only learns from."""

@@ -17,7 +17,7 @@ from skewless.compiled import allocating
 from skewless.errors import SkewlessError
 from skewless.hashing import first_choice, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
-from skewless.schemes.api import I32, ONE, TRUE_LOAD, U64, check_workers
+from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
 SPAN = 1 << 16  # messages routed between two calls of `reserve`
 MOST_SOURCES = 10_000
@@ -90,8 +90,7 @@ class Sources:
 
     def warm_up(self) -> None:
         """Compile the scheme's router, or load what was compiled."""
-        nothing = np.empty(0)
-        self._route_source(0, nothing.astype(np.uint64), nothing, nothing.astype(np.int32))
+        self.scheme.warm_up(self.plan)
 
     def learned_plan(self) -> Any:
         """What the driver plans from the reports of all sources."""
@@ -150,7 +149,7 @@ class Sources:
     def _route_source(self, source: int, keys: U64, times: npt.NDArray[Any], out: I32) -> None:
         tally = self.scheme.reserve(self.tallies[source], keys.size)
         self.tallies[source] = tally
-        self.scheme.route(self.plan, tally, keys, ONE, np.ascontiguousarray(times), out)
+        self.scheme.send(self.plan, tally, keys, np.ascontiguousarray(times), out)
 
     def _probe(self) -> None:
         for tally in self.tallies:

@@ -24,9 +24,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
+from skewless import __version__
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
-from skewless.schemes.api import ONE, Arrays
+from skewless.schemes.api import Arrays
 from skewless.schemes.proactive import ProactiveShuffleGrouping
 from skewless.schemes.proactive_scheduler import ProactivePlan, ProactiveTally, estimates
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
@@ -42,9 +43,11 @@ from skewless.spark.inputs import (
 from skewless.spark.observe import Observer
 from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
 from skewless.spark.progress import after_each_batch, reports
-from skewless.spark.route import ArrowFunction, in_python, place, row_by_row
+from skewless.spark.route import in_python, place, row_by_row
 from skewless.spark.tasks import Task, WorkerReport, last_attempts
 from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob, spark_kind
+from skewless.spark.version import ArrowFunction, to_partitions
+from skewless.spark.workers_python import check_workers_python
 
 SHARE = 0.1
 _SENT = "sent"
@@ -90,6 +93,7 @@ def balanced_map(
     check_server(df)
     made = _check_scheme(scheme)
     workers = check_worker_count(workers)
+    check_workers_python(df.sparkSession, __version__)
     plan = make_plan(made, workers, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(
@@ -156,7 +160,7 @@ class _Mapping:
         """The rows on the partitions of their workers, by a plan or that of the batch."""
         sent = in_python(_cost_routing(self.scheme, source), _ROUTED, F.col(IDENTITY))
         routed = row_by_row(rows).withColumn(_SENT, sent)
-        placed = routed.repartitionById(self.workers, F.col(f"{_SENT}.worker"))
+        placed = to_partitions(routed, self.workers, F.col(f"{_SENT}.worker"))
         return placed.select(*rows.columns, F.col(f"{_SENT}.cost").alias(COST))
 
     def mapped(self, placed: DataFrame) -> DataFrame:
@@ -267,7 +271,7 @@ class CostRouter:
         costs = estimates(self._plan, self._tally, keys)
         order = np.argsort(-costs, kind="stable")
         chosen = np.empty(keys.size, np.int32)
-        self._scheme.route(self._plan, self._tally, keys[order], ONE, np.zeros(keys.size), chosen)
+        self._scheme.send(self._plan, self._tally, keys[order], np.zeros(keys.size), chosen)
         workers = np.empty_like(chosen)
         workers[order] = chosen
         return workers, costs

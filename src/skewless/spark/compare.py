@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from skewless import folds
 from skewless.errors import SkewlessError
-from skewless.schemes import Scheme, scheme_of
+from skewless.folds.delay import check_delay
+from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.frames import ROW_OF_FILE, write_keys
 from skewless.spark.group import group
+from skewless.spark.inputs import check_scheme, check_worker_count
 from skewless.spark.learn import learn
 from skewless.spark.observe import Observer
 from skewless.streams import Stream, stream_of
@@ -60,12 +62,8 @@ def compare(
     the others, and the median counts. A scheme that learns from a prefix learns before the clock
     starts. A result that differs from a plain groupBy's is an error.
     """
-    flow, made = stream_of(stream), [scheme_of(scheme) for scheme in schemes]
-    if not made:
-        raise SkewlessError("There is no scheme to compare: give at least 1.")
-    for name, number in (("rounds", rounds), ("sources", sources)):
-        if number < 1:
-            raise SkewlessError(f"The number of {name} must be at least 1, not {number}.")
+    flow = stream_of(stream)
+    made = check_comparison(schemes, workers, delay_ms, sources, rounds)
     with tempfile.TemporaryDirectory(prefix="skewless-compare-") as folder:
         keys = write_keys(spark, flow, Path(folder) / "keys", sources, seed)
         truth = digest(keys.groupBy("key").count())
@@ -84,6 +82,23 @@ def compare(
                 run.time()
                 step(f"{run.scheme.spec}, run {number + 1} of {rounds}")
         return [run.result(delay_ms) for run in runs]
+
+
+def check_comparison(
+    schemes: Sequence[Scheme | str], workers: int, delay_ms: float, sources: int, rounds: int
+) -> list[Scheme]:
+    """The schemes, if they can be compared like this; needs no Spark yet."""
+    check_worker_count(workers)
+    check_delay(delay_ms)
+    if not schemes:
+        raise SkewlessError("There is no scheme to compare: give at least 1.")
+    for name, number in (("rounds", rounds), ("sources", sources)):
+        if number < 1:
+            raise SkewlessError(f"The number of {name} must be at least 1, not {number}.")
+    made = [check_scheme(scheme) for scheme in schemes]
+    for scheme in made:
+        scheme.plan(workers, 0)  # says so if there are too few workers
+    return made
 
 
 class _Run:

@@ -21,12 +21,14 @@ import pyarrow as pa
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from skewless.compiled.shipping import Shipment
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.codec import pack, unpack
 from skewless.spark.plans import Learned, StreamFolder, empty_report
-from skewless.spark.route import ArrowFunction, TaskRouter, in_python
+from skewless.spark.route import TaskRouter, in_python
 from skewless.spark.tasks import Task, WorkerReport, per_worker, report_column
+from skewless.spark.version import ArrowFunction
 
 ROUTED = "struct<worker: int, report: string>"
 
@@ -107,10 +109,13 @@ def source_reports(observed: Iterable[str], template: Arrays) -> list[Arrays]:
 
 
 def _reporting(folder: StreamFolder) -> ArrowFunction:
+    shipped = Shipment(folder, lambda: folder.scheme.warm_up(folder.first_plan()))
+
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         task = Task.current()
-        plan = folder.settle(task.batch or 0).plan
-        router = TaskRouter(folder.scheme, plan, task.partition)
+        mine = shipped.value
+        plan = mine.settle(task.batch or 0).plan
+        router = TaskRouter(mine.scheme, plan, task.partition)
         held: pa.Array | None = None
         for batch in batches:
             workers = pa.array(router.route(batch.to_numpy()))

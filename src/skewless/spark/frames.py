@@ -49,16 +49,18 @@ def write_keys(
 def _rows_of_file(
     spark: SparkSession, stream: Words | TabSeparated | CommaSeparated | Parquet
 ) -> DataFrame:
-    if not Path(stream.path).is_file():
+    place = Path(stream.path).expanduser()
+    if not (place.is_file() or (isinstance(stream, Parquet) and place.is_dir())):
         raise SkewlessError(f"There is no file '{stream.path}': check the path.")
+    path = str(place)
     if isinstance(stream, Parquet):
-        return spark.read.parquet(stream.path).select(F.col(stream.column).alias("key"))
+        return spark.read.parquet(path).select(F.col(stream.column).alias("key"))
     if isinstance(stream, CommaSeparated):
-        table = spark.read.csv(stream.path, header=True)
+        table = spark.read.csv(path, header=True)
         named = stream.column in table.columns
         name = stream.column if named else table.columns[int(stream.column) - 1]
         return table.select(F.col(name).alias("key"))
-    text = spark.read.text(stream.path)
+    text = spark.read.text(path)
     line = F.col("value")
     if isinstance(stream, Words):
         field = F.get(F.split(line, "\t"), F.lit(stream.column - 1)) if stream.column else line

@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from skewless import __version__
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, check_fold
 from skewless.folds.worker import fold_batches, split_sorted
@@ -21,13 +22,15 @@ from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.control import Control, learns_between_batches
 from skewless.spark.inputs import (
+    DEFAULT,
+    DEFAULT_FOR_WHOLE_GROUPS,
     Key,
     Salt,
     check_scheme,
     check_server,
-    check_worker_count,
     column_named,
     make_plan,
+    worker_count,
 )
 from skewless.spark.job import BoundFolds, bind
 from skewless.spark.keys import Keys, group_keys
@@ -38,6 +41,7 @@ from skewless.spark.route import place, salt_of
 from skewless.spark.stream import merge_stream
 from skewless.spark.tasks import Task
 from skewless.spark.watch import Watch
+from skewless.spark.workers_python import check_workers_python
 
 MOST_KEYS = 1_000_000
 MOST_BYTES = 256 << 20
@@ -46,8 +50,8 @@ MOST_BYTES = 256 << 20
 def group(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str,
-    workers: int,
+    scheme: Scheme | str | None = None,
+    workers: int | None = None,
     *,
     seed: int = 0,
     plan: Arrays | None = None,
@@ -60,6 +64,8 @@ def group(
     """Group rows by key for `fold`, with the work spread over workers by a scheme.
 
     key: a name, a Column or a list of them, among them at most one `F.window(…)`
+    scheme: `graded` if not given; `apply` then takes one with one worker per key
+    workers: as many as Spark's own shuffles have partitions, if not given
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
         as files; there a scheme that learns keeps its plans, and a restart with another scheme,
@@ -69,10 +75,11 @@ def group(
         them on to the merge and starts afresh
     """
     check_server(df)
-    made = check_scheme(scheme)
-    workers = check_worker_count(workers)
+    check_workers_python(df.sparkSession, __version__)
+    made = check_scheme(DEFAULT if scheme is None else scheme)
+    count = worker_count(df, workers)
     learning = checkpoint is not None and learns_between_batches(made)
-    used = make_plan(made, workers, seed, plan, learning)
+    used = make_plan(made, count, seed, plan, learning)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
             f"A worker must be allowed to hold at least 1 key and 1 byte, not {most_keys} keys "
@@ -86,13 +93,20 @@ def group(
                 "A checkpoint belongs to a stream, and this DataFrame is none: leave checkpoint= "
                 "out, or read with spark.readStream."
             )
-        folder = stream_folder(checkpoint, made, workers, seed)
+        folder = stream_folder(checkpoint, made, count, seed)
         folder.claim()
         if learning:
             control = Control(folder)
             control.begin(used)
     salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
-    return Grouping(df, keys, made, used, workers, most_keys, most_bytes, control, observer, salted)
+    whole = None
+    if scheme is None and control is None:
+        one = check_scheme(DEFAULT_FOR_WHOLE_GROUPS)
+        first = one.plan(count, seed)
+        whole = Grouping(df, keys, one, first, count, most_keys, most_bytes, None, observer)
+    return Grouping(
+        df, keys, made, used, count, most_keys, most_bytes, control, observer, salted, whole
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +123,7 @@ class Grouping:
     control: Control | None = None
     observer: Observer | None = None
     salt: Salt | None = None
+    whole: Grouping | None = None  # the same for `apply`, where no scheme was asked for
 
     def fold(
         self,
@@ -161,6 +176,8 @@ class Grouping:
         Only for schemes that give a key one worker. The function takes and gives Arrow tables, as
         in Spark's `applyInArrow`; one key's rows must fit into memory.
         """
+        if self.whole is not None:
+            return self.whole.apply(function, schema)
         if not self.scheme.one_worker_per_key:
             raise SkewlessError(
                 f"Scheme '{self.scheme.spec}' spreads a key over several workers, so no worker "

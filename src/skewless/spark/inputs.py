@@ -18,16 +18,19 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    VariantType,
 )
 
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import Arrays, check_workers
-from skewless.spark.version import check_version
+from skewless.spark.version import check_version, collation_of, is_variant
 
 Key = str | Column | Sequence[str | Column]
+DEFAULT = "graded"  # the scheme that is best in general
+DEFAULT_FOR_WHOLE_GROUPS = "key"
+PARTITIONS = "spark.sql.shuffle.partitions"
+USUAL_PARTITIONS = 200
 WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 
 
@@ -77,7 +80,7 @@ def key_columns(
     """
     columns, fields = _columns_of(df, key, "key", windows)
     for field in fields:
-        if isinstance(field.dataType, MapType | VariantType):
+        if isinstance(field.dataType, MapType) or is_variant(field.dataType):
             raise SkewlessError(
                 f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a key: "
                 "Spark groups by no such value; take fields out of it first."
@@ -171,7 +174,7 @@ def hashable(kind: DataType) -> bool:
         return all(hashable(field.dataType) for field in kind.fields)
     if isinstance(kind, ArrayType):
         return hashable(kind.elementType)
-    return not isinstance(kind, MapType | VariantType)
+    return not isinstance(kind, MapType) and not is_variant(kind)
 
 
 def check_group_key(name: str, kind: DataType) -> None:
@@ -186,7 +189,7 @@ def check_group_key(name: str, kind: DataType) -> None:
 
 def check_collation(name: str, kind: DataType) -> None:
     """Refuse text that Spark compares otherwise than by its bytes."""
-    if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
+    if isinstance(kind, StringType) and collation_of(kind) != "UTF8_BINARY":
         raise SkewlessError(
             f"Column '{name}' has the collation {kind.collation}, by which different texts may be "
             "equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
@@ -207,6 +210,14 @@ def check_scheme(scheme: Scheme | str) -> Scheme:
             "tasks cannot share: use for example 'partial' or 'key'."
         )
     return made
+
+
+def worker_count(df: DataFrame, workers: SupportsIndex | None) -> int:
+    """The number of workers, or that of the partitions which Spark's own shuffles have."""
+    if workers is not None:
+        return check_worker_count(workers)
+    found = df.sparkSession.conf.get(PARTITIONS, "")
+    return int(found) if found and found.isdecimal() else USUAL_PARTITIONS
 
 
 def check_worker_count(workers: SupportsIndex) -> int:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType, StructField, StructType
 
 from skewless.errors import SkewlessError
@@ -15,6 +16,7 @@ from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
 from skewless.spark.inputs import check_collation, field_of
 from skewless.spark.keys import Keys
+from skewless.spark.version import arrow_type_of
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,8 @@ def bind(
 def arrow_type(name: str, kind: DataType) -> pa.DataType:
     """The Arrow type in which Spark hands a column to Python."""
     try:
-        return to_arrow_type(kind, timezone="UTC")
-    except Exception:  # Spark raises several kinds, none of them public
+        return arrow_type_of(kind)
+    except (PySparkException, NotImplementedError):
         raise SkewlessError(
             f"Column '{name}' of type {kind.simpleString()} cannot be handed to Python: "
             "cast it to a simpler type first."

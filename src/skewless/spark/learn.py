@@ -19,6 +19,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from skewless import __version__
+from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
@@ -26,6 +28,7 @@ from skewless.spark.codec import pack, unpack
 from skewless.spark.inputs import Key, check_scheme, check_server, check_worker_count, key_columns
 from skewless.spark.route import TaskRouter
 from skewless.spark.tasks import Task
+from skewless.spark.workers_python import check_workers_python
 
 _REPORT = "partition int, messages long, report binary"
 _REPORT_ARROW = pa.schema(
@@ -65,6 +68,7 @@ def learn(
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
     first = made.plan(check_worker_count(workers), seed)
+    check_workers_python(df.sparkSession, __version__)
     keys, _ = key_columns(df, key)
     identities = df.select(F.xxhash64(*keys).alias("identity"))
     if sample < 1:
@@ -83,9 +87,11 @@ def learn(
 def _reporting(scheme: Scheme, plan: Arrays) -> Any:
     """What a task runs: its rows through the kernel, then one row with its report."""
 
+    shipped = Shipment((scheme, plan), lambda: scheme.warm_up(plan))
+
     def report(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partition = Task.current().partition
-        router = TaskRouter(scheme, plan, partition)
+        router = TaskRouter(*shipped.value, partition)
         for batch in batches:
             router.route(batch.column(0).to_numpy())
         if router.messages:

@@ -89,6 +89,8 @@ class Observer:
             raise SkewlessError(
                 f"The log '{log}' lies in a folder that does not exist: make the folder first."
             )
+        if self._log is not None and self._log.is_dir():
+            raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")
         self._endpoint = None if port is None else Endpoint(port)
 
     @property

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StructType
 
 from skewless.errors import SkewlessError
@@ -38,10 +37,11 @@ from skewless.spark.processor import (
 )
 from skewless.spark.route import routing
 from skewless.spark.stream import IN_MEMORY, STATE_STORE, use_rocksdb
+from skewless.spark.surrogates import surrogate
+from skewless.spark.version import StatefulProcessor
 from skewless.spark.watch import Watch
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_SPARK_SEED = 42
 
 
 def per_worker(
@@ -70,6 +70,11 @@ def per_worker(
         it gives a key one worker, where the key's state must stay
     """
     check_server(df)
+    if StatefulProcessor is None:
+        raise SkewlessError(
+            f"State per worker needs Spark 4.0 or later, and this is {df.sparkSession.version}: "
+            "upgrade it, or use group."
+        )
     made = check_scheme(scheme)
     workers = check_worker_count(workers)
     plan = make_plan(made, workers, seed, None)
@@ -116,25 +121,3 @@ def per_worker(
 def _placed(rows: DataFrame, worker: Column, chosen: list[int]) -> GroupedData:
     """The rows of each worker as a group, on the worker's own state partition."""
     return rows.withColumn(SURROGATE, F.get(F.lit(chosen), worker)).groupBy(SURROGATE)
-
-
-def surrogate(worker: int) -> int:
-    """The int whose Spark `hash` is the worker's number: murmur3 of an int, undone step by step."""
-    h = worker ^ worker >> 16
-    h = _undone(h, 0xC2B2AE35)
-    h ^= h >> 13 ^ h >> 26
-    h = _undone(h, 0x85EBCA6B)
-    h ^= h >> 16
-    h = _rotated_back(_undone((h ^ 4) - 0xE6546B64, 5), 13)
-    k = _rotated_back(_undone(h ^ _SPARK_SEED, 0x1B873593), 15)
-    value = _undone(k, 0xCC9E2D51)
-    return value - (1 << 32) if value >> 31 else value
-
-
-def _undone(product: int, factor: int) -> int:
-    """What 32-bit multiplication by an odd factor made this of."""
-    return product * pow(factor, -1, 1 << 32) & 0xFFFFFFFF
-
-
-def _rotated_back(value: int, bits: int) -> int:
-    return (value >> bits | value << (32 - bits)) & 0xFFFFFFFF

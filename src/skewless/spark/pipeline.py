@@ -22,12 +22,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.folds import Fold
-from skewless.folds.delay import check_speeds
+from skewless.folds.delay import check_delay, check_speeds
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.frames import ROW_OF_FILE, words_of, write_keys
 from skewless.spark.group import group
-from skewless.spark.inputs import Key
+from skewless.spark.inputs import Key, check_scheme
 from skewless.spark.learn import learn
 from skewless.spark.observe import Observer, Record
 from skewless.streams import Stream
@@ -63,11 +63,19 @@ class Pipeline:
             raise SkewlessError(
                 f"The number of micro-batches must be at least 0, not {self.batches}."
             )
+        check_delay(self.delay_ms)
+        check_scheme(self.scheme)
+        self.scheme.plan(self.workers, self.seed)  # says so if there are too few workers
         if self.speeds is not None:
             self._check_speeds(self.speeds)
         if self.sink is not None:
             self._check_sink(self.sink)
         if isinstance(self.source, Path):
+            if self.source.is_file():
+                raise SkewlessError(
+                    f"'{self.source}' is a file: give the folder that it is in, or a stream such "
+                    f"as words:path={self.source}."
+                )
             if not self.source.is_dir() or not any(self.source.iterdir()):
                 raise SkewlessError(
                     f"The folder '{self.source}' holds no file: give a folder of text files."

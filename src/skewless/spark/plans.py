@@ -136,8 +136,12 @@ class StreamFolder:
     def _plan(self, batch: int) -> Path:
         return self.root / "plans" / f"{batch}.npz"
 
+    def first_plan(self) -> Arrays:
+        """The plan of a scheme that has seen nothing."""
+        return self.scheme.plan(self.workers, self.seed)
+
     def _read(self, number: int) -> Learned:
-        plan = self.scheme.plan(self.workers, self.seed)
+        plan = self.first_plan()
         report = empty_report(self.scheme, plan)
         facts, states = unpack(self._plan(number).read_bytes(), np.empty(0), plan, report)
         loads, plan, pending = states

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import StringType, StructField, StructType
 
 from skewless.spark.tasks import Task, WorkerReport
+from skewless.spark.version import StatefulProcessor
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
@@ -30,7 +30,7 @@ def reporting_schema(schema: StructType | str) -> StructType:
     return StructType([*fields, StructField(REPORT, StringType())])
 
 
-class WorkerProcessor(StatefulProcessor):
+class WorkerProcessor(StatefulProcessor or object):  # type: ignore[misc]
     """The user's processor, told the worker's number in place of the surrogate."""
 
     def __init__(self, processor: StatefulProcessor, workers: dict[int, int]) -> None:

@@ -2,41 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructField
 
+from skewless import __version__
+from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
-from skewless.schemes.api import ONE, Arrays
+from skewless.schemes.api import Arrays
 from skewless.spark.columns import worker_of
 from skewless.spark.inputs import (
+    DEFAULT,
     Key,
     Salt,
     check_scheme,
     check_server,
-    check_worker_count,
+    column_named,
+    hashable,
     key_columns,
     make_plan,
     salt_columns,
+    worker_count,
 )
 from skewless.spark.tasks import Task
-
-ArrowFunction = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
+from skewless.spark.version import (
+    ArrowFunction,
+    arrow_function,
+    notices_other_order,
+    to_partitions,
+)
+from skewless.spark.workers_python import check_workers_python
 
 
 def route(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str,
-    workers: int,
+    scheme: Scheme | str = DEFAULT,
+    workers: int | None = None,
     *,
     seed: int = 0,
     column: str = "worker",
@@ -48,14 +56,15 @@ def route(
     The same seed and the same order of rows give the same route.
 
     key: a column's name, a Column, or a list of them
-    scheme: a scheme or its spec string, such as "partial:choices=5"
+    scheme: a scheme or its spec string, such as "partial:choices=5"; `graded` if not given
+    workers: as many as Spark's own shuffles have partitions, if not given
     column: the name of the new column
     plan: a plan of the scheme, learned before; else its first plan
     salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
         column's name, a Column or a list of them; else all columns beside the key
     """
     check_server(df)
-    rows, worker = _routing(df, key, scheme, check_worker_count(workers), seed, plan, salt)
+    rows, worker = _routing(df, key, scheme, worker_count(df, workers), seed, plan, salt)
     _check_free(df, column)
     return rows.withColumn(column, worker)
 
@@ -63,8 +72,8 @@ def route(
 def repartition(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str,
-    workers: int,
+    scheme: Scheme | str = DEFAULT,
+    workers: int | None = None,
     *,
     seed: int = 0,
     column: str | None = None,
@@ -76,14 +85,14 @@ def repartition(
     column: keep the worker numbers under this name; else they are dropped
     plan, salt: as for `route`
     """
-    count = check_worker_count(workers)
+    check_server(df)
+    count = worker_count(df, workers)
     if column is not None:
         routed = route(df, key, scheme, count, seed=seed, column=column, plan=plan, salt=salt)
-        return routed.repartitionById(count, F.col(column))
-    check_server(df)
+        return to_partitions(routed, count, F.col(column))
     rows, worker = _routing(df, key, scheme, count, seed, plan, salt)
     # The expression stands in the shuffle itself: a column of worker numbers would travel too.
-    return rows.repartitionById(count, worker)
+    return to_partitions(rows, count, worker)
 
 
 def place(
@@ -96,7 +105,7 @@ def place(
 ) -> DataFrame:
     """The rows on the partitions of their workers; see `routing`."""
     rows, worker = routing(df, identity, scheme, plan, salted)
-    return rows.repartitionById(workers, worker)
+    return to_partitions(rows, workers, worker)
 
 
 def _routing(
@@ -144,20 +153,23 @@ def routing(
 
 
 def row_by_row(df: DataFrame) -> DataFrame:
-    """The same rows, not as the columns that a file was read in.
+    """The same rows, ready to be routed by their order.
 
-    Spark hands columns to Arrow functions as they are, but turns them into rows, and the rows into
-    columns again, to keep what the function does not take: that took a fifth of all the time.
+    Where Spark would not notice that a retried task saw them in another order, they are put into
+    one that depends on nothing but the rows. Else they are only made rows, not columns as a file
+    was read in: Spark hands columns to Arrow functions as they are, but turns them into rows, and
+    the rows into columns again, to keep what the function does not take, a fifth of all the time.
     """
-    return df.where(F.spark_partition_id() >= 0)  # true of all, and Spark cannot know
+    check_workers_python(df.sparkSession, __version__)
+    if notices_other_order(df):
+        return df.where(F.spark_partition_id() >= 0)  # true of all, and Spark cannot know
+    hashed = [column_named(f.name) for f in df.schema.fields if hashable(f.dataType)]
+    return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
 
 
 def in_python(function: ArrowFunction, returns: str, identity: Column) -> Column:
     """What a function of Arrow batches says of each key's identity."""
-    udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
-    # Nondeterministic: Catalyst must not run it twice, the second time would route otherwise.
-    column: Column = udf(function, returns).asNondeterministic()(identity)
-    return column
+    return arrow_function(function, returns)(identity)
 
 
 class TaskRouter:
@@ -175,7 +187,7 @@ class TaskRouter:
         self.tally = self.scheme.reserve(self.tally, count)
         times = np.arange(self.messages, self.messages + count, dtype=np.float64)
         keys = identities.view(np.uint64)
-        self.scheme.route(self.plan, self.tally, keys, ONE, times, out)
+        self.scheme.send(self.plan, self.tally, keys, times, out)
         self.messages += count
         return out
 
@@ -185,8 +197,10 @@ class TaskRouter:
 
 
 def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
+    shipped = Shipment((scheme, plan), lambda: scheme.warm_up(plan))
+
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        router = TaskRouter(scheme, plan, Task.current().partition)
+        router = TaskRouter(*shipped.value, Task.current().partition)
         for batch in batches:
             yield pa.array(router.route(batch.to_numpy()))
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from pyspark.sql import SparkSession
 
 from skewless.errors import SkewlessError
 
+MOST_THREADS = 1000
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 
@@ -27,6 +30,11 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
 
     master: another Spark to use instead
     """
+    if master is None and threads > MOST_THREADS:
+        raise SkewlessError(
+            f"A Spark of one's own runs a thread for each worker, at most {MOST_THREADS:,}, not "
+            f"{threads:,}: give fewer workers, or the master of a cluster."
+        )
     if master is not None and not master.startswith(_MASTERS):
         raise SkewlessError(
             f"There is no Spark master '{master}': give local[N], spark://HOST:PORT, "
@@ -46,23 +54,49 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
         # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
     )
-    try:
-        session = builder.getOrCreate()
-    except (PySparkException, Py4JError) as error:
-        raise SkewlessError(
-            "Spark did not start: it needs Java 17 or later and a master that can be reached; "
-            "what it wrote on stderr says more."
-        ) from error
     with _interrupted_in_one_way():
+        session = _started(builder)
         try:
             yield session
         finally:
             session.stop()
 
 
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """The session; if its start is interrupted or fails, no process of it is left behind."""
+    before = _children()
+    try:
+        return builder.getOrCreate()
+    except BaseException as error:
+        for process in _children() - before:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        if isinstance(error, PySparkException | Py4JError):
+            raise SkewlessError(
+                "Spark did not start: it needs Java 17 or later and a master that can be reached; "
+                "what it wrote on stderr says more."
+            ) from error
+        raise
+
+
+def _children() -> set[int]:
+    """The processes that this one started, as far as the system tells."""
+    try:
+        listed = subprocess.run(
+            ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return set()
+    pairs = (line.split() for line in listed.stdout.splitlines())
+    return {int(process) for process, parent in pairs if int(parent) == os.getpid()}
+
+
 @contextmanager
 def _interrupted_in_one_way() -> Iterator[None]:
-    """Ctrl-C ends in KeyboardInterrupt, whatever Spark makes of it, and without pages of logs."""
+    """Ctrl-C ends in KeyboardInterrupt, whatever Spark makes of it, and without pages of logs.
+
+    A request to end (SIGTERM) ends the session too, and the process with the exit code of it.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -74,6 +108,11 @@ def _interrupted_in_one_way() -> Iterator[None]:
         logging.disable(logging.CRITICAL)
         raise KeyboardInterrupt
 
+    def end(number: int, frame: FrameType | None) -> None:
+        logging.disable(logging.CRITICAL)
+        sys.exit(128 + number)
+
+    ending = signal.signal(signal.SIGTERM, end)
     # Spark's own handler talks to the JVM, perhaps in the middle of another talk: that may fail.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -84,4 +123,5 @@ def _interrupted_in_one_way() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, ending)
         logging.disable(logging.NOTSET)

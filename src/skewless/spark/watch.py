@@ -18,6 +18,7 @@ from skewless.spark.observe import Observer, counted_keys
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import row_by_row
 from skewless.spark.tasks import WorkerWatch, worker_reports
+from skewless.spark.version import to_partitions
 
 
 class Watch:
@@ -48,7 +49,7 @@ class Watch:
     def placed(self, rows: DataFrame, identity: Column, control: Control) -> DataFrame:
         """The rows on the partitions of their workers, by the plan of their micro-batch."""
         sent = self.routed(rows, identity, control, "worker")
-        return sent.repartitionById(self.workers, F.col("worker")).select(*rows.columns)
+        return to_partitions(sent, self.workers, F.col("worker")).select(*rows.columns)
 
     def folded(self, placed: DataFrame, bound: BoundFolds) -> DataFrame:
         """What the workers hand to the merge, having counted it."""

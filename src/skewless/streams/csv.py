@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import IO, ClassVar, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -43,12 +43,20 @@ class CommaSeparated(Stream):
             if source_column is not None:
                 wanted.append(self._number(source_column, header))
             with open_bytes(self.path) as file:
+                watched = _Watched(file)
+                rows = 1  # the header
                 try:
-                    for batch in _read(file, len(header), wanted):
+                    for batch in _read(watched, len(header), wanted):
+                        rows += batch.num_rows
                         columns = [identities(batch.column(number)) for number in wanted]
                         yield Chunk(columns[0], columns[1] if len(columns) > 1 else None)
                 except pa.ArrowInvalid as error:
                     self._refuse(error)
+                if watched.quotes % 2 and rows < watched.lines:
+                    raise SkewlessError(
+                        f"The file '{self.path}' has a quote that is never closed, so that the "
+                        "rest of it reads as one field: close the quote, or remove it."
+                    )
 
     def _header(self) -> list[str]:
         with open_bytes(self.path) as file:
@@ -74,6 +82,23 @@ class CommaSeparated(Stream):
         raise SkewlessError(
             f"The file '{self.path}' is not well-formed CSV: {message.rstrip('.')}."
         ) from error
+
+
+class _Watched(io.RawIOBase):
+    """A file that counts the quotes and the ends of lines that are read of it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.quotes = self.lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self.quotes += block.count(b'"')
+        self.lines += block.count(b"\n")
+        return block
 
 
 def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skewless.compiled import allocating
+from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
 
@@ -49,7 +50,12 @@ class LogNormal(Synthetic):
 
     def __post_init__(self) -> None:
         self.check_at_least(0, "sigma")
-        self.check_finite("mu")
+        for param in ("mu", "sigma"):
+            if not abs(getattr(self, param)) <= _LARGEST_LOG:
+                raise SkewlessError(
+                    f"lognormal:{param} is at most {_LARGEST_LOG:g} either way, not "
+                    f"{getattr(self, param)}: beyond, nearly all keys would be the same number."
+                )
         self.check_at_least(1, "messages")
 
     def drawer(self) -> Any:

@@ -18,9 +18,9 @@ from skewless.streams.files import explained
 
 @dataclass(frozen=True)
 class Parquet(Stream):
-    """A column of a Parquet file; keys keep the column's type, so int 1 and long 1 differ.
+    """A column of Parquet files; keys keep the column's type, so int 1 and long 1 differ.
 
-    path: the file.
+    path: the file, or a folder of them as Spark writes it, read in the order of their names.
     column: the name of the column that is the key; a null in it is an error.
     """
 
@@ -41,20 +41,24 @@ class Parquet(Stream):
                 ) from error
 
     def _batches(self, source_column: str | None) -> Iterator[Chunk]:
-        with pq.ParquetFile(Path(self.path).expanduser()) as file:
-            wanted = [self.column] if source_column is None else [self.column, source_column]
-            for column in wanted:
-                if column not in file.schema_arrow.names:
-                    raise unknown(
-                        f"column of '{self.path}' called", column, file.schema_arrow.names
-                    )
-            rows_before = 0
-            for batch in file.iter_batches(CHUNK_MESSAGES, columns=list(dict.fromkeys(wanted))):
+        wanted = [self.column] if source_column is None else [self.column, source_column]
+        rows_before = 0
+        for path in files_of(self.path):
+            for batch in self._read(path, wanted):
                 columns = [
                     identities(self._without_nulls(batch.column(c), c, rows_before)) for c in wanted
                 ]
                 rows_before += len(batch)
                 yield Chunk(columns[0], None if source_column is None else columns[1])
+
+    def _read(self, path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(path) as file:
+            for column in wanted:
+                if column not in file.schema_arrow.names:
+                    raise unknown(
+                        f"column of '{self.path}' called", column, file.schema_arrow.names
+                    )
+            yield from file.iter_batches(CHUNK_MESSAGES, columns=list(dict.fromkeys(wanted)))
 
     def _without_nulls(self, array: Any, column: str, rows_before: int) -> Any:
         if array.null_count:
@@ -64,3 +68,18 @@ class Parquet(Stream):
                 "key, so drop or fill the nulls first."
             )
         return array
+
+
+def files_of(path: str) -> list[Path]:
+    """The file, or those of a folder but for Spark's own notes in it."""
+    place = Path(path).expanduser()
+    if not place.is_dir():
+        return [place]
+    found = sorted(
+        file
+        for file in place.rglob("*.parquet")
+        if not any(part[0] in "._" for part in file.relative_to(place).parts)
+    )
+    if not found:
+        raise SkewlessError(f"The folder '{path}' holds no Parquet file: check the path.")
+    return found

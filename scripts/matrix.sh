@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Runs the Spark tests on each Spark that is supported, in an environment of its own, and prints what works where.
+#   scripts/matrix.sh [VERSION …]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+VERSIONS=("$@")
+[ ${#VERSIONS[@]} -gt 0 ] || VERSIONS=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
+TESTS=${MATRIX_TESTS:-tests/spark tests/faults}
+
+# An environment with this Spark, made once; the other packages are those of constraints.txt.
+make_environment() {
+  local version=$1 folder=.matrix/$1
+  [ -f "$folder/.ready" ] && return
+  mkdir -p .matrix
+  python3 -m venv --clear "$folder"
+  # An older Spark asks for other versions of what it talks to the JVM and to Connect with.
+  grep -vE '^(pyspark|py4j|grpcio.*|googleapis-common-protos|protobuf)==' constraints.txt >".matrix/constraints-$version.txt"
+  echo "pyspark==$version" >>".matrix/constraints-$version.txt"
+  PIP_CONSTRAINT=.matrix/constraints-$version.txt PIP_BUILD_CONSTRAINT=constraints.txt \
+    "$folder/bin/python" -m pip install --quiet --editable '.[dev]'
+  touch "$folder/.ready"
+}
+
+for version in "${VERSIONS[@]}"; do
+  make_environment "$version"
+done
+for version in "${VERSIONS[@]}"; do
+  echo "== Spark $version"
+  # shellcheck disable=SC2086
+  ".matrix/$version/bin/python" -m pytest --junit-xml=".matrix/$version.xml" $TESTS \
+    >".matrix/$version.log" 2>&1 || true
+  tail -n 1 ".matrix/$version.log"
+done
+.venv/bin/python scripts/matrix_table.py "${VERSIONS[@]}"

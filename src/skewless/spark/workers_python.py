@@ -1,0 +1,68 @@
+"""Whether Spark's Python workers have this package, asked once for each session.
+
+Without it a job would fail in a worker, with a worker's traceback. The question itself must not
+need the package there, so its function travels by value.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+from weakref import WeakSet
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from skewless.errors import SkewlessError
+
+_ASKED: WeakSet[SparkSession] = WeakSet()
+
+
+def check_workers_python(spark: SparkSession, version: str) -> None:
+    """Refuse a Spark whose workers lack this package or have another version of it."""
+    if spark in _ASKED:
+        return
+    module = sys.modules[__name__]
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        found = spark.range(1).mapInArrow(_ask, "python string, version string, error string")
+        row = found.collect()[0]
+    except PySparkException as error:
+        reason = str(error).strip().splitlines()[0]
+        raise SkewlessError(
+            f"Spark's Python workers cannot run the simplest function ({reason}): set "
+            "PYSPARK_PYTHON to a Python that has pyarrow, before Spark starts."
+        ) from error
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    if row["version"] != version:
+        lacks = (
+            f"no skewless ({row['error']})"
+            if row["version"] is None
+            else f"skewless {row['version']}, where the driver has {version}"
+        )
+        raise SkewlessError(
+            f"The Python of Spark's workers, {row['python']}, has {lacks}: start Spark with "
+            "PYSPARK_PYTHON set to a Python that has the driver's version, or hand the package to "
+            "the workers as docs/deployment.md describes."
+        )
+    _ASKED.add(spark)
+
+
+def _ask(batches: Iterator[Any]) -> Iterator[Any]:
+    """What a worker's Python has; it may know nothing of this module."""
+    for _ in batches:
+        version = error = None
+        try:
+            # All that a task will import, with what that itself needs.
+            import skewless.schemes
+
+            version = skewless.__version__
+        except Exception as caught:
+            error = f"{type(caught).__name__}: {caught}"
+        columns = [[sys.executable], [version], [error]]
+        arrays = [pa.array(column, pa.string()) for column in columns]
+        yield pa.RecordBatch.from_arrays(arrays, names=["python", "version", "error"])

@@ -1,0 +1,176 @@
+"""Where machine code is kept, that it travels, and that nothing fails where there is no room."""
+
+import ast
+import os
+import pickle
+import shutil
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skewless
+from skewless.compiled.cache import ROOMS, digest_of_sources
+from skewless.compiled.shipping import Shipment
+from skewless.compiled.store import Store
+from skewless.schemes import scheme_of
+
+PACKAGE = Path(skewless.__file__).parent
+ROUTE = (
+    "import numpy as np, skewless; from skewless.compiled.store import STORE; "
+    "print(skewless.route(np.arange(9, dtype=np.uint64), 'partial', 3).tolist(), STORE.folder)"
+)
+DECORATORS = {"compiled", "inlined", "allocating"}
+# Root may write anywhere, but for one without this capability.
+LESS_THAN_ROOT = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+AS_ORDINARY_USER = LESS_THAN_ROOT if os.getuid() == 0 else ()
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A folder with the package and no machine code in it."""
+    folder = tmp_path_factory.mktemp("installed")
+    without = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, folder / "skewless", ignore=without)
+    return folder
+
+
+def python(code, installed, before=(), **environment):
+    """What a new process prints, with only these variables set."""
+    variables = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(installed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        **environment,
+    }
+    ran = subprocess.run(
+        [*before, sys.executable, "-c", code],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+def is_routed(printed):
+    return printed.startswith(
+        str(skewless.route(np.arange(9, dtype=np.uint64), "partial", 3).tolist())
+    )
+
+
+def test_every_compiled_function_lies_in_a_room_whose_sources_are_digested():
+    outside = []
+    for path in PACKAGE.rglob("*.py"):
+        room = path.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                names = {d.id for d in node.decorator_list if isinstance(d, ast.Name)}
+                if names & DECORATORS and room not in ROOMS:
+                    outside.append((room, node.name))
+    assert not outside
+    assert all((PACKAGE / room).exists() for room in ROOMS)
+
+
+def test_nothing_is_compiled_but_through_the_three_decorators():
+    users = [p for p in PACKAGE.rglob("*.py") if "njit" in p.read_text()]
+    assert [p.relative_to(PACKAGE).as_posix() for p in users] == ["compiled/__init__.py"]
+
+
+def test_the_digest_follows_the_sources():
+    assert digest_of_sources() == digest_of_sources.__wrapped__()
+
+
+def test_machine_code_is_kept_where_the_user_says(installed, tmp_path):
+    printed = python(ROUTE, installed, NUMBA_CACHE_DIR=str(tmp_path))
+    assert printed.endswith(str(tmp_path / "skewless"))
+    kept = list((tmp_path / "skewless").iterdir())
+    assert kept
+    assert not [path for path in kept if path.suffix == ".lock"]
+
+
+def test_damaged_machine_code_is_compiled_again(installed, tmp_path):
+    python(ROUTE, installed, NUMBA_CACHE_DIR=str(tmp_path))
+    for path in (tmp_path / "skewless").iterdir():
+        path.write_bytes(path.read_bytes()[:-7] + b"garbage")
+    assert is_routed(python(ROUTE, installed, NUMBA_CACHE_DIR=str(tmp_path)))
+
+
+def test_a_zip_on_the_path_runs_without_a_home_or_a_folder_to_write_to(installed, tmp_path):
+    archive = shutil.make_archive(str(tmp_path / "skewless"), "zip", installed)
+    nowhere = {"HOME": "/nonexistent", "NUMBA_CACHE_DIR": "/proc/nowhere", "TMPDIR": "/proc"}
+    assert is_routed(python(ROUTE, archive, **nowhere))
+
+
+def test_a_read_only_installation_and_no_home(installed, tmp_path):
+    folders = [path for path in [installed, *installed.rglob("*")] if path.is_dir()]
+    try:
+        for folder in folders:
+            folder.chmod(0o555)
+        nowhere = {"HOME": "/proc/nowhere", "TMPDIR": str(tmp_path)}
+        printed = python(ROUTE, installed, before=AS_ORDINARY_USER, **nowhere)
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert is_routed(printed)
+    assert printed.endswith(f"{tmp_path}/skewless-{os.getuid()}")
+
+
+def test_a_folder_that_others_can_write_to_is_left_alone(tmp_path, monkeypatch):
+    folder = tmp_path / "skewless"
+    folder.mkdir()
+    folder.chmod(folder.stat().st_mode | stat.S_IWOTH)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    store = Store()
+    assert store.folder != folder
+    (folder / "entry").write_bytes(b"x" * 40)
+    assert store.get("entry") is None
+
+
+def test_a_full_disk_is_one_warning(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    store = Store()
+    assert store.folder == tmp_path / "skewless"
+
+    def full(path, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.warns(UserWarning, match="No space left on device"):
+        store.put("one", b"1")
+    store.put("two", b"2")
+    assert not list((tmp_path / "skewless").iterdir())
+
+
+def test_machine_code_travels_and_nothing_is_compiled_where_it_arrives(installed, tmp_path):
+    scheme = scheme_of("partial")
+    plan = scheme.plan(3, 0)
+    sent = pickle.dumps(Shipment((scheme, plan), lambda: scheme.warm_up(plan)))
+    (tmp_path / "job").write_bytes(sent)
+    code = (
+        "import pickle, numpy as np; "
+        f"scheme, plan = pickle.load(open({str(tmp_path / 'job')!r}, 'rb')).value; "
+        "from skewless.compiled.store import STORE; "
+        "scheme.warm_up(plan); print(list(STORE.folder.iterdir()))"
+    )
+    assert python(code, installed, NUMBA_CACHE_DIR=str(tmp_path / "empty")) == "[]"
+
+
+def test_of_processes_that_start_at_once_one_compiles(installed, tmp_path):
+    code = (
+        "from skewless.compiled.store import Store\n"
+        "put, kept = Store.put, []\n"
+        "Store.put = lambda self, name, data: (kept.append(name), put(self, name, data))\n"
+        "from skewless.schemes import scheme_of\n"
+        "s = scheme_of('key'); s.warm_up(s.plan(3, 0)); print(len(kept))"
+    )
+    folder = str(tmp_path)
+    with ThreadPoolExecutor(3) as threads:
+        ran = [threads.submit(python, code, installed, NUMBA_CACHE_DIR=folder) for _ in range(3)]
+    compiled = [int(process.result()) for process in ran]
+    assert sum(compiled) == len(list((tmp_path / "skewless").iterdir()))
