@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint types faults rest
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
 APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py
 
@@ -15,6 +15,18 @@ setup: $(READY) ## Make .venv with the exact versions of constraints.txt, and ma
 
 demo: $(READY) ## Show how evenly the schemes share a skewed stream
 	$(BIN)/skewless demo
+
+fresh: ## Prove the set-up on a clone of HEAD with an empty home and no caches
+	scripts/fresh.sh
+
+wheel: $(READY) ## Build the wheel, install it into a new environment, run the README's example there
+	scripts/wheel.sh
+
+quick: lint types ## Check style, types and imports, and run the tests that need no Spark
+	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults
+
+matrix: $(READY) ## Run the Spark tests on every Spark that is supported
+	scripts/matrix.sh
 
 test: lint types ## Check style, types and imports, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 faults rest

@@ -15,7 +15,7 @@ make_environment() {
   mkdir -p .matrix
   python3 -m venv --clear "$folder"
   # An older Spark asks for other versions of what it talks to the JVM and to Connect with.
-  grep -vE '^(pyspark|py4j|grpcio.*|googleapis-common-protos|protobuf)==' constraints.txt >".matrix/constraints-$version.txt"
+  grep -vE '^(pyspark|py4j|grpcio.*|googleapis-common-protos|protobuf|numpy)==' constraints.txt >".matrix/constraints-$version.txt"
   echo "pyspark==$version" >>".matrix/constraints-$version.txt"
   PIP_CONSTRAINT=.matrix/constraints-$version.txt PIP_BUILD_CONSTRAINT=constraints.txt \
     "$folder/bin/python" -m pip install --quiet --editable '.[dev]'

@@ -31,10 +31,10 @@ def check_workers_python(spark: SparkSession, version: str) -> None:
         found = spark.range(1).mapInArrow(_ask, "python string, version string, error string")
         row = found.collect()[0]
     except PySparkException as error:
-        reason = str(error).strip().splitlines()[0]
         raise SkewlessError(
-            f"Spark's Python workers cannot run the simplest function ({reason}): set "
-            "PYSPARK_PYTHON to a Python that has pyarrow, before Spark starts."
+            f"Spark's Python workers cannot run the simplest Arrow function "
+            f"({_reason(str(error))}): before Spark starts, set PYSPARK_PYTHON to a Python of the "
+            "driver's version that has pyarrow, pandas and skewless."
         ) from error
     finally:
         cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
@@ -50,6 +50,13 @@ def check_workers_python(spark: SparkSession, version: str) -> None:
             "the workers as docs/deployment.md describes."
         )
     _ASKED.add(spark)
+
+
+def _reason(text: str) -> str:
+    """The line of a worker's traceback that says what was wrong."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception"))]
+    return (telling or lines or ["it did not say why"])[-1].rstrip(".")
 
 
 def _ask(batches: Iterator[Any]) -> Iterator[Any]:
