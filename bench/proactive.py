@@ -12,9 +12,9 @@ import numpy as np
 from numba import njit
 
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.proactive import ProactiveReport
-from skewless.simulate.costs import costs_of
-from skewless.simulate.queues import Cluster, queue
+from skewless.schemes.proactive.scheme import ProactiveReport
+from skewless.simulate.queue.costs import costs_of
+from skewless.simulate.queue.run import Cluster, queue
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.streams import stream_of
 

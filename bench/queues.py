@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from skewless.schemes import scheme_of
-from skewless.simulate.queues import Cluster, queue
+from skewless.simulate.queue.run import Cluster, queue
 from skewless.streams import stream_of
 
 WORKERS, MESSAGES = 50, 2_000_000

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.consistent import ENOUGH, LESS, MORE
-from skewless.schemes.consistent_owners import deal, join, leave, shift
-from skewless.simulate.queues import Cluster, queue
+from skewless.schemes.consistent.owners import deal, join, leave, shift
+from skewless.schemes.consistent.scheme import ENOUGH, LESS, MORE
+from skewless.simulate.queue.run import Cluster, queue
 from tests.test_laws import send
 
 UNEQUAL = [5.0, 5.0, 5.0] + [1.0] * 7

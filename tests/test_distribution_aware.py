@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.packing import largest_first, repack, repair
+from skewless.schemes.parts.packing import largest_first, repack, repair
 from tests.naive import distribution_aware as naive
 from tests.naive import off_greedy
 

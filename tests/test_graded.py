@@ -10,7 +10,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes.graded import AIM, EARLIEST, EARLY, KEPT, LOAN, WIDTH, GradedChoices
 from skewless.simulate.balance import Case, balance_all
-from skewless.simulate.queues import Cluster, queue
+from skewless.simulate.queue.run import Cluster, queue
 from skewless.sketch.recent import add, divide_down, recent
 from tests.naive import graded as naive
 from tests.test_laws import send, streams

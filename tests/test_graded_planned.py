@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, scheme_of
 from skewless.schemes.graded_planned import PlannedGradedChoices
-from skewless.schemes.packing import repair
-from skewless.schemes.pouring import pour
+from skewless.schemes.parts.packing import repair
+from skewless.schemes.parts.pouring import pour
 from skewless.simulate.sources import Estimate, Sources
 from skewless.streams import stream_of
 from tests.naive import graded_planned as naive

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skewless.papers import EXPERIMENTS
-from skewless.papers.distribution_aware_runs import TO_JUDGE, Run, draw, judge
-from skewless.papers.distribution_aware_spark import soccer
+from skewless.papers.distribution_aware.on_spark import soccer
+from skewless.papers.distribution_aware.runs import TO_JUDGE, Run, draw, judge
 from skewless.results import Setting
 
 QUICK = (

@@ -14,12 +14,12 @@ from skewless.hashing import identities
 from skewless.papers import EXPERIMENTS
 from skewless.results import Setting
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.proactive import ProactiveReport
-from skewless.schemes.proactive_scheduler import RUN, SEND_ALL, WAIT_ALL
-from skewless.schemes.proactive_worker import BOTH, HEADER, MATRICES, REPLY, relative_error
-from skewless.schemes.tournament import least, play, tournament_of
-from skewless.simulate.costs import costs_of
-from skewless.simulate.queues import Cluster, queue
+from skewless.schemes.parts.tournament import least, play, tournament_of
+from skewless.schemes.proactive.scheduler import RUN, SEND_ALL, WAIT_ALL
+from skewless.schemes.proactive.scheme import ProactiveReport
+from skewless.schemes.proactive.worker import BOTH, HEADER, MATRICES, REPLY, relative_error
+from skewless.simulate.queue.costs import costs_of
+from skewless.simulate.queue.run import Cluster, queue
 from skewless.streams import stream_of
 from tests.naive import proactive as naive
 from tests.test_laws import send

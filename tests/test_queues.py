@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
-from skewless.simulate.costs import costs_of, poisson_times
-from skewless.simulate.queue_loop import new_wire, receive, send
-from skewless.simulate.queue_series import LatencyHistogram
-from skewless.simulate.queues import Cluster, queue
+from skewless.simulate.queue.costs import costs_of, poisson_times
+from skewless.simulate.queue.loop import new_wire, receive, send
+from skewless.simulate.queue.run import Cluster, queue
+from skewless.simulate.queue.series import LatencyHistogram
 from skewless.streams import Chunk, Stream, stream_of
 from tests.naive import queues as naive
 
@@ -243,7 +243,7 @@ def test_the_offered_load_is_met_whatever_the_costs():
 
 
 def test_memory_does_not_grow_with_the_stream():
-    from skewless.simulate.queues import QueueRun
+    from skewless.simulate.queue.run import QueueRun
 
     stream = stream_of("zipf:z=1,keys=1000,messages=3000000")
     run = QueueRun(stream, scheme_of("consistent"), Cluster(10, 0.8, 2, delay=3.0), 0, False)

@@ -238,10 +238,48 @@ def test_a_bad_parquet_column_is_one_clear_sentence(
 
 
 def test_a_directory_is_no_file(tmp_path: Path) -> None:
-    for spec in ("words:path={}", "tsv:column=1,path={}", "parquet:column=k,path={}"):
+    for spec in ("words:path={}", "tsv:column=1,path={}"):
         with pytest.raises(SkewlessError, match="cannot be read"):
             read(stream_of(spec.format(tmp_path)))
 
 
 def test_a_reader_does_not_know_its_length(tmp_path: Path) -> None:
     assert Words(str(tmp_path)).length() is None
+
+
+def test_a_folder_of_parquet_files_is_read_as_spark_writes_it(tmp_path: Path) -> None:
+    for number in range(2):
+        keys = [f"k{number}", "both"]
+        pq.write_table(pa.table({"k": keys}), tmp_path / f"part-0000{number}.snappy.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / "_temporary").mkdir()
+    pq.write_table(pa.table({"k": ["lost"]}), tmp_path / "_temporary" / "x.parquet")
+    keys, _ = read(Parquet(str(tmp_path), "k"))
+    assert keys.tolist() == identities(["k0", "both", "k1", "both"]).tolist()
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SkewlessError, match="holds no Parquet file"):
+        read(Parquet(str(tmp_path / "empty"), "k"))
+
+
+def test_a_comma_in_the_name_of_a_file_that_exists_is_part_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a,x=b.tsv"
+    path.write_text("one\nb\n")
+    keys, _ = read(stream_of(f"tsv:path={path},column=1"))
+    assert keys.size == 2
+    with pytest.raises(SkewlessError, match="is empty"):
+        stream_of("tsv:path=,column=1")
+
+
+def test_a_quote_that_is_never_closed_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text('a,b\n1,"x\n2,y\n')
+    with pytest.raises(SkewlessError, match="quote that is never closed"):
+        read(CommaSeparated(str(path), "b"))
+    path.write_text('a,b\n1,5" pipe\n2,"x\ny"\n')
+    assert read(CommaSeparated(str(path), "b"))[0].size == 2
+
+
+@pytest.mark.parametrize("spec", ["mu=1000", "mu=-1000", "sigma=1000", "mu=nan"])
+def test_log_normal_keys_that_would_all_be_one_are_refused(spec: str) -> None:
+    with pytest.raises(SkewlessError, match="nearly all keys"):
+        stream_of(f"lognormal:messages=10,{spec}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from skewless._version import __version__
 from skewless.errors import SkewlessError
 
 if TYPE_CHECKING:
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
     from skewless.simulate.balance import balance
     from skewless.simulate.sources import route
 
-__version__ = "0.1.0"
 
 _WHERE = {
     "balance": "skewless.simulate.balance",

@@ -81,3 +81,6 @@ class Setting:
     streams: int | None = None  # random streams to average over, where the paper does
     data: Path | None = None
     step: Callable[[str], None] = lambda done: None
+
+
+Experiment = Callable[[Setting], Reproduction]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.proactive import ProactiveReport
+from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark import timing
 from skewless.spark.balanced import CostRouter

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from skewless import __version__
+from skewless._version import __version__
 from skewless.cli.compare import compare
 from skewless.cli.demo import demo
 from skewless.cli.queue import queue

@@ -53,8 +53,8 @@ def queue(
     """Put a stream through workers with queues and say how long messages took."""
     from skewless.report.progress import messages_bar
     from skewless.report.tables import observed, table
-    from skewless.simulate.queues import Cluster
-    from skewless.simulate.queues import queue as run_queue
+    from skewless.simulate.queue.run import Cluster
+    from skewless.simulate.queue.run import queue as run_queue
     from skewless.streams import stream_of
 
     console = console_for(as_json)

@@ -22,7 +22,7 @@ from skewless.compiled.store import STORE
 
 # Every compiled function lies in one of these: machine code is of no use once any of them changed,
 # for a function knows nothing of the sources of those that were inlined into it.
-ROOMS = ("compiled", "hashing.py", "sketch", "schemes", "streams", "folds", "simulate", "papers")
+ROOMS = ("compiled", "hashing", "sketch", "schemes", "streams", "folds", "simulate", "papers")
 
 
 class MachineCode(_Cache):  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from skewless.schemes.api import Feedback, RouteTable, Scheme
 from skewless.schemes.bounded_hash import BoundedLoadConsistentHashing
-from skewless.schemes.consistent import ConsistentGrouping
+from skewless.schemes.consistent.scheme import ConsistentGrouping
 from skewless.schemes.d_choices import DChoices
 from skewless.schemes.distribution_aware import DistributionAware
 from skewless.schemes.dynamic import DynamicKeyGrouping
@@ -20,7 +20,7 @@ from skewless.schemes.partial import PartialKeyGrouping
 from skewless.schemes.porc import PowerOfRandomChoices
 from skewless.schemes.potc import StaticPowerOfTwoChoices
 from skewless.schemes.potc_message import PowerOfTwoChoicesPerMessage
-from skewless.schemes.proactive import ProactiveShuffleGrouping
+from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
 from skewless.schemes.shuffle import ShuffleGrouping
 from skewless.schemes.sia import SingleInstanceAllocation
 from skewless.schemes.universal import UniversalHashing

@@ -28,7 +28,7 @@ from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import first_choice, next_choice, second_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
-from skewless.schemes.head import HeadPlan, HeadScheme, is_head, less_loaded
+from skewless.schemes.parts.head import HeadPlan, HeadScheme, is_head, less_loaded
 from skewless.sketch.space_saving import SpaceSaving, add
 
 _FIRST_REFRESH = 64

@@ -23,8 +23,8 @@ from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
-from skewless.schemes.layout import Heads, Layout, Packing, first_layout, next_layout
-from skewless.schemes.learning import (
+from skewless.schemes.parts.layout import Heads, Layout, Packing, first_layout, next_layout
+from skewless.schemes.parts.learning import (
     LearningReport,
     buckets_of,
     learn,

@@ -19,7 +19,7 @@ from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers, hear_true_load
-from skewless.schemes.key_space import (
+from skewless.schemes.parts.key_space import (
     OLD,
     KeySpace,
     item_of,

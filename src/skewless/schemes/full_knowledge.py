@@ -13,7 +13,7 @@ import numpy as np
 
 from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, TRUE_LOAD, Scheme, check_workers
-from skewless.schemes.tournament import Tournament, least, set_value, tournament_of
+from skewless.schemes.parts.tournament import Tournament, least, set_value, tournament_of
 
 
 class FullKnowledgePlan(NamedTuple):

@@ -23,7 +23,7 @@ from skewless.compiled import allocating, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, salt_seed, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
-from skewless.schemes.learning import (
+from skewless.schemes.parts.learning import (
     LearningReport,
     buckets_of,
     faded_messages,
@@ -32,8 +32,8 @@ from skewless.schemes.learning import (
     remember,
     report_of,
 )
-from skewless.schemes.packing import repair
-from skewless.schemes.pouring import pour
+from skewless.schemes.parts.packing import repair
+from skewless.schemes.parts.pouring import pour
 from skewless.sketch.key_table import EMPTY, KeyTable, slot_of, table_of
 from skewless.sketch.space_saving import (
     SpaceSaving,

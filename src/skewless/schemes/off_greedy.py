@@ -13,7 +13,7 @@ import numpy as np
 from skewless.compiled import inlined
 from skewless.hashing import choice_seeds, first_choice
 from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
-from skewless.schemes.packing import pack
+from skewless.schemes.parts.packing import pack
 from skewless.sketch.key_table import (
     EMPTY,
     KeyTable,

@@ -9,7 +9,7 @@ import numpy as np
 
 from skewless.compiled import inlined
 from skewless.schemes.api import F64, I64, check_workers
-from skewless.schemes.remembering import RememberingScheme, remember
+from skewless.schemes.parts.remembering import RememberingScheme, remember
 from skewless.sketch.key_table import EMPTY, slot_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from skewless.compiled import inlined
 from skewless.hashing import choice_seeds, first_choice, second_choice
 from skewless.schemes.api import F64, I64, U64, check_workers
-from skewless.schemes.remembering import RememberingScheme, remember
+from skewless.schemes.parts.remembering import RememberingScheme, remember
 from skewless.sketch.key_table import EMPTY, slot_of
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, I64, TRUE_LOAD
-from skewless.schemes.head import HeadPlan, HeadScheme, is_head, less_loaded
+from skewless.schemes.parts.head import HeadPlan, HeadScheme, is_head, less_loaded
 from skewless.sketch.space_saving import SpaceSaving, add
 
 

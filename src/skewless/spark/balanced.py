@@ -24,12 +24,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
-from skewless import __version__
+from skewless._version import __version__
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
-from skewless.schemes.proactive import ProactiveShuffleGrouping
-from skewless.schemes.proactive_scheduler import ProactivePlan, ProactiveTally, estimates
+from skewless.schemes.proactive.scheduler import ProactivePlan, ProactiveTally, estimates
+from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
 from skewless.spark.inputs import (
     Key,

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from skewless import __version__
+from skewless._version import __version__
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, check_fold
 from skewless.folds.worker import fold_batches, split_sorted

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from skewless import __version__
+from skewless._version import __version__
 from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme

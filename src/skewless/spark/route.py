@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField
 
-from skewless import __version__
+from skewless._version import __version__
 from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme

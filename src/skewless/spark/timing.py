@@ -28,8 +28,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from skewless.errors import SkewlessError
-from skewless.schemes.proactive import ProactiveReport
-from skewless.schemes.proactive_scheduler import ProactivePlan
+from skewless.schemes.proactive.scheduler import ProactivePlan
+from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark.control import source_report
 from skewless.spark.tasks import Task, WorkerReport, report_column

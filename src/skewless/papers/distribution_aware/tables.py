@@ -18,7 +18,7 @@ from itertools import pairwise
 import numpy as np
 
 from skewless import measures
-from skewless.papers.distribution_aware_runs import (
+from skewless.papers.distribution_aware.runs import (
     TO_JUDGE,
     Loads,
     Run,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skewless.papers.partial import AXIS, BROKEN, WORKERS, row_of
+from skewless.papers.partial.balance import AXIS, BROKEN, WORKERS, row_of
 from skewless.results import Line, Panel, Reproduction, Setting, at_least, at_most
 from skewless.simulate.balance import Case, balance_all
 

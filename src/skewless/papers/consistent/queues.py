@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from skewless.papers.consistent import WORKERS, balance_row
+from skewless.papers.consistent.balance import WORKERS, balance_row
 from skewless.papers.streams import data_set
 from skewless.results import Line, Panel, Reproduction, Setting, at_least, at_most
-from skewless.simulate.queues import Cluster, QueueResult, queue
+from skewless.simulate.queue.run import Cluster, QueueResult, queue
 from skewless.streams import stream_of
 
 LOAD = 0.8

@@ -17,7 +17,7 @@ import numpy as np
 from skewless.compiled import allocating, compiled, inlined
 from skewless.hashing import hash_long
 from skewless.schemes.api import F64, I32, I64, U64
-from skewless.simulate.queue_shelf import Shelf, take
+from skewless.simulate.queue.shelf import Shelf, take
 from skewless.sketch.key_table import KeyTable, slot_of
 
 NONE = np.int64(-1)

@@ -35,7 +35,8 @@ import numpy as np
 
 from skewless.errors import SkewlessError
 from skewless.schemes.api import F64, Feedback, Scheme, check_workers
-from skewless.schemes.proactive_scheduler import (
+from skewless.schemes.parts.tournament import tournament_of
+from skewless.schemes.proactive.scheduler import (
     ROUND_ROBIN,
     RUN,
     ProactivePlan,
@@ -45,8 +46,7 @@ from skewless.schemes.proactive_scheduler import (
     hear,
     mark,
 )
-from skewless.schemes.proactive_worker import HEADER, ProactiveGauge, new_gauge, serve
-from skewless.schemes.tournament import tournament_of
+from skewless.schemes.proactive.worker import HEADER, ProactiveGauge, new_gauge, serve
 from skewless.sketch.count_min import draw_hashes
 
 _SYNCHRONISE_MESSAGES = 1000

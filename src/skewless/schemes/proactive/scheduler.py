@@ -11,8 +11,8 @@ import numpy as np
 
 from skewless.compiled import allocating, compiled, inlined
 from skewless.schemes.api import F64, I64, U64
-from skewless.schemes.proactive_worker import BOTH, HEADER, MATRICES, REPLY
-from skewless.schemes.tournament import Tournament, least, set_value
+from skewless.schemes.parts.tournament import Tournament, least, set_value
+from skewless.schemes.proactive.worker import BOTH, HEADER, MATRICES, REPLY
 from skewless.sketch.count_min import universal_choice
 
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = 0, 1, 2, 3

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewless.schemes.api import F64, I64, U64
-from skewless.schemes.packing import largest_first, repack
+from skewless.schemes.parts.packing import largest_first, repack
 
 
 class Layout(NamedTuple):

@@ -10,7 +10,7 @@ import numpy as np
 
 from skewless.errors import SkewlessError
 from skewless.schemes.api import F64, check_workers
-from skewless.simulate.costs import Costs
+from skewless.simulate.queue.costs import Costs
 from skewless.simulate.sources import check_sources
 
 Arrivals = Literal["even", "poisson"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skewless.papers.distribution_aware_runs import (
+from skewless.papers.distribution_aware.runs import (
     TO_JUDGE,
     TO_LEARN,
     Run,

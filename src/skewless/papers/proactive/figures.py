@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from skewless.papers.proactive_runs import (
+from skewless.papers.proactive.runs import (
     DELAY_MS,
     FULL,
     KNOWN,
@@ -36,8 +36,8 @@ from skewless.papers.proactive_runs import (
 )
 from skewless.results import Line, Panel, Reproduction, Setting, at_least, at_most, between
 from skewless.schemes import scheme_of
-from skewless.schemes.proactive_scheduler import RUN
-from skewless.simulate.queues import Cluster, QueueRun
+from skewless.schemes.proactive.scheduler import RUN
+from skewless.simulate.queue.run import Cluster, QueueRun
 from skewless.streams import stream_of
 
 ZIPFS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skewless.compiled import allocating
-from skewless.papers.distribution_aware_runs import (
+from skewless.papers.distribution_aware.runs import (
     Run,
     Spread,
     draw,

@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import mean
 from typing import Any
 
-from skewless.papers.proactive_runs import (
+from skewless.papers.proactive.runs import (
     FULL,
     KEYS,
     KNOWN,

@@ -31,8 +31,9 @@ import numpy as np
 from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, first_choice, least_prime
-from skewless.schemes import consistent_owners, partial, porc, shuffle
+from skewless.schemes import partial, porc, shuffle
 from skewless.schemes.api import F64, I32, I64, NO_SIGNAL, U64, Feedback, Scheme, check_workers
+from skewless.schemes.consistent import owners as consistent_owners
 from skewless.schemes.porc import Scans, check_epsilon, new_scans
 
 LESS, MORE, ENOUGH = 2, 3, 4

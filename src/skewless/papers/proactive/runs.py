@@ -17,10 +17,10 @@ import numpy as np
 from skewless.results import Line, Panel, Setting
 from skewless.schemes import Scheme
 from skewless.schemes.api import F64
-from skewless.schemes.proactive import ProactiveShuffleGrouping
-from skewless.schemes.proactive_scheduler import ProactivePlan
-from skewless.simulate.costs import costs_of
-from skewless.simulate.queues import Cluster, QueueResult, queue
+from skewless.schemes.proactive.scheduler import ProactivePlan
+from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
+from skewless.simulate.queue.costs import costs_of
+from skewless.simulate.queue.run import Cluster, QueueResult, queue
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.streams import stream_of
 

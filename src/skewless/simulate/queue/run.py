@@ -24,9 +24,9 @@ from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import F64
 from skewless.schemes.loops import specialise
 from skewless.simulate.balance import BalanceResult, LoadRecorder
-from skewless.simulate.costs import costs_of, poisson_times
-from skewless.simulate.queue_cluster import Cluster
-from skewless.simulate.queue_loop import (
+from skewless.simulate.queue.cluster import Cluster
+from skewless.simulate.queue.costs import costs_of, poisson_times
+from skewless.simulate.queue.loop import (
     Span,
     World,
     grown_pool,
@@ -37,8 +37,8 @@ from skewless.simulate.queue_loop import (
     settle,
     time_beyond,
 )
-from skewless.simulate.queue_series import LatencyHistogram, Row, Series, SeriesRecorder
-from skewless.simulate.queue_shelf import shelf_of
+from skewless.simulate.queue.series import LatencyHistogram, Row, Series, SeriesRecorder
+from skewless.simulate.queue.shelf import shelf_of
 from skewless.simulate.replication import Counted, PairCounter
 from skewless.simulate.sources import Estimate, Sources, refuse_short
 from skewless.sketch.key_table import entries, key_table, reserve, table_of

@@ -1,0 +1,1 @@
+"""Consistent Grouping: the scheme, and who owns the virtual workers."""

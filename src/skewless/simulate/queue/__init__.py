@@ -1,0 +1,1 @@
+"""The queueing simulator: time, capacities, costs, late feedback."""
