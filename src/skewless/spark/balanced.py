@@ -29,6 +29,7 @@ from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.schemes.proactive import ProactiveShuffleGrouping
 from skewless.schemes.proactive_scheduler import ProactivePlan, ProactiveTally, estimates
+from skewless.spark.conform import declared_for_map
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
 from skewless.spark.inputs import (
     Key,
@@ -44,7 +45,8 @@ from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_fol
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import ArrowFunction, in_python, place, row_by_row
 from skewless.spark.tasks import Task, WorkerReport, last_attempts
-from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob, spark_kind
+from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob
+from skewless.spark.wire import identity_by_bytes, to_wire
 
 SHARE = 0.1
 _SENT = "sent"
@@ -176,9 +178,9 @@ class _Mapping:
         return isinstance(self.scheme, ProactiveShuffleGrouping)
 
     def _job(self, learning: bool, reports: bool) -> MapJob:
-        kinds = tuple(spark_kind(field.dataType) for field in self.schema.fields)
         plan = self.plan if learning else None
-        return MapJob(self.function, self.columns, kinds, self.by_cost, plan, reports)
+        declared = declared_for_map(self.schema)
+        return MapJob(self.function, self.columns, declared, self.by_cost, plan, reports)
 
     def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
         """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
@@ -306,9 +308,10 @@ def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
 
 def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:
     """The columns under names of our own, so that any names will do, and the key beside them."""
-    keys, _ = key_columns(df, cost_key)
-    identity = F.xxhash64(*keys)
-    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(keys)))
+    keys, fields = key_columns(df, cost_key)
+    identity = identity_by_bytes(keys, fields)
+    shown = [to_wire(column, f.dataType) for column, f in zip(keys, fields, strict=True)]
+    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(shown)))
     names = [f"c{i}" for i in range(len(df.columns))]
     return df.select("*", identity, key).toDF(*names, IDENTITY, KEY)
 

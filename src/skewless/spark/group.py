@@ -19,6 +19,7 @@ from skewless.folds import Fold, check_fold
 from skewless.folds.worker import fold_batches, split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
+from skewless.spark.conform import declared_for_apply
 from skewless.spark.control import Control, learns_between_batches
 from skewless.spark.inputs import (
     Key,
@@ -173,6 +174,8 @@ class Grouping:
                 "fold, skewless.spark.per_worker, or foreachBatch."
             )
         count, names = len(self.keys.names()), self.df.columns
+        spark = self.df.sparkSession
+        declared = declared_for_apply(spark, spark.createDataFrame([], schema).schema)
 
         def named(table: pa.Table) -> pa.Table:
             result = function(table.rename_columns(names))
@@ -182,7 +185,7 @@ class Grouping:
                     f"The function of apply returned {kind}: let it return a pyarrow.Table, an "
                     "empty one for no rows."
                 )
-            return result
+            return declared.conform(result)
 
         def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return split_sorted(count, batches, named)

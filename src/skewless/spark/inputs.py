@@ -15,7 +15,6 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     MapType,
-    StringType,
     StructField,
     StructType,
     VariantType,
@@ -26,6 +25,7 @@ from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import Arrays, check_workers
 from skewless.spark.version import check_version
+from skewless.spark.wire import check_key
 
 Key = str | Column | Sequence[str | Column]
 WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
@@ -77,11 +77,7 @@ def key_columns(
     """
     columns, fields = _columns_of(df, key, "key", windows)
     for field in fields:
-        if isinstance(field.dataType, MapType | VariantType):
-            raise SkewlessError(
-                f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a key: "
-                "Spark groups by no such value; take fields out of it first."
-            )
+        check_key(field.name, field.dataType)
     return columns, fields
 
 
@@ -172,25 +168,6 @@ def hashable(kind: DataType) -> bool:
     if isinstance(kind, ArrayType):
         return hashable(kind.elementType)
     return not isinstance(kind, MapType | VariantType)
-
-
-def check_group_key(name: str, kind: DataType) -> None:
-    """Refuse a key that a worker could not tell apart as Spark does."""
-    if hasattr(kind, "fields") or hasattr(kind, "elementType"):
-        raise SkewlessError(
-            f"Column '{name}' of type {kind.simpleString()} cannot be grouped by as a whole: "
-            "give its fields as a list of key columns."
-        )
-    check_collation(name, kind)
-
-
-def check_collation(name: str, kind: DataType) -> None:
-    """Refuse text that Spark compares otherwise than by its bytes."""
-    if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
-        raise SkewlessError(
-            f"Column '{name}' has the collation {kind.collation}, by which different texts may be "
-            "equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
-        )
 
 
 def check_scheme(scheme: Scheme | str) -> Scheme:

@@ -13,8 +13,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
-from skewless.spark.inputs import check_collation, field_of
+from skewless.spark.inputs import field_of
 from skewless.spark.keys import Keys
+from skewless.spark.wire import check_collation
 
 
 @dataclass(frozen=True)

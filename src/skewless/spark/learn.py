@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
@@ -26,6 +25,7 @@ from skewless.spark.codec import pack, unpack
 from skewless.spark.inputs import Key, check_scheme, check_server, check_worker_count, key_columns
 from skewless.spark.route import TaskRouter
 from skewless.spark.tasks import Task
+from skewless.spark.wire import identity
 
 _REPORT = "partition int, messages long, report binary"
 _REPORT_ARROW = pa.schema(
@@ -65,8 +65,7 @@ def learn(
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
     first = made.plan(check_worker_count(workers), seed)
-    keys, _ = key_columns(df, key)
-    identities = df.select(F.xxhash64(*keys).alias("identity"))
+    identities = df.select(identity(*key_columns(df, key)).alias("identity"))
     if sample < 1:
         identities = identities.sample(sample, seed)
     found = identities.mapInArrow(_reporting(made, first), _REPORT).collect()

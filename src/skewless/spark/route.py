@@ -28,6 +28,7 @@ from skewless.spark.inputs import (
     salt_columns,
 )
 from skewless.spark.tasks import Task
+from skewless.spark.wire import identity as key_identity
 
 ArrowFunction = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
@@ -112,7 +113,8 @@ def _routing(
     used = make_plan(made, workers, seed, plan)
     keys, fields = key_columns(df, key)
     found = salt_of(df, fields, made, used, salt)
-    return routing(df, F.xxhash64(*keys), made, used, None if found is None else found.hashed)
+    salted = None if found is None else found.hashed
+    return routing(df, key_identity(keys, fields), made, used, salted)
 
 
 def salt_of(

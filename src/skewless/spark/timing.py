@@ -31,6 +31,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes.proactive import ProactiveReport
 from skewless.schemes.proactive_scheduler import ProactivePlan
 from skewless.sketch.count_min import CountMin, add_all
+from skewless.spark.conform import Declared
 from skewless.spark.control import source_report
 from skewless.spark.tasks import Task, WorkerReport, report_column
 
@@ -44,8 +45,6 @@ _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to
 _OUT_ROWS, _OUT_BYTES = 4096, 4 << 20
 _WEIGHED = 16  # of so many results of the function one is asked for its bytes
 _NAMED_KEYS = 5
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_SIMPLE = {*_NUMBERS, "boolean", "string", "binary", "date", "timestamp"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class MapJob:
 
     function: MapFunction
     columns: tuple[str, ...]
-    kinds: tuple[str, ...]  # the types of the results, as `spark_kind` names them
+    declared: Declared  # the columns of the results
     by_cost: bool  # whether rows go by what they are expected to cost, the cheapest first
     plan: ProactivePlan | None  # whose matrices the costs go into; None learns nothing
     reports: bool  # whether a last column carries the task's report
@@ -139,7 +138,7 @@ class MapWatch:
                 raise SkewlessError(_wrong_result("yielded", batch))
             schema = batch.schema
             if self._schema is None or not schema.equals(self._schema):
-                check_columns(schema, self._job.kinds)
+                self._job.declared.check(schema)
                 self._schema = schema
                 self._schemas += 1
             yield batch
@@ -243,30 +242,3 @@ def _wrong_result(did: str, what: Any) -> str:
         f"The function of balanced_map {did} {kind}: let it yield pyarrow.RecordBatch, as for "
         "Spark's mapInArrow."
     )
-
-
-def check_columns(found: pa.Schema, kinds: Sequence[str]) -> None:
-    """Refuse results that are not of the declared schema, as far as simple types can tell."""
-    mine = [_kind(kind) for kind in found.types]
-    pairs = zip(mine, kinds, strict=False)
-    if len(mine) != len(kinds) or any(a != b and {a, b} <= _SIMPLE for a, b in pairs):
-        raise SkewlessError(
-            f"The function of balanced_map yielded columns of types ({', '.join(mine)}), but "
-            f"schema= declares ({', '.join(kinds)}): let it yield what is declared, in that order."
-        )
-
-
-def _kind(kind: pa.DataType) -> str:
-    """Spark's name of an Arrow type."""
-    from pyspark.sql.pandas.types import from_arrow_type  # only where tasks run
-
-    try:
-        return spark_kind(from_arrow_type(kind))
-    except Exception:  # one that Spark has no name for: it will say so itself
-        return str(kind)
-
-
-def spark_kind(kind: Any) -> str:
-    """The name of a Spark type; to Arrow a timestamp without a zone is like one with."""
-    name = str(kind.simpleString()).replace("timestamp_ntz", "timestamp")
-    return "decimal" if name.startswith("decimal") else name
