@@ -46,6 +46,18 @@ class Fold(ABC):
         other.name = name
         return other
 
+    def describe(self, types: Sequence[str]) -> str:
+        """What gives a partial its meaning, in words: the kind of fold, its columns and parameters.
+
+        Kept with the state of a stream, which another fold could not read.
+        """
+        columns = [f"{name} {kind}" for name, kind in zip(self.columns, types, strict=True)]
+        classes = [c for c in reversed(type(self).__mro__) if issubclass(c, Fold) and c is not Fold]
+        shared = {n: v for c in classes for n, v in vars(c).items() if not n.startswith("_")}
+        held = {n: v for n, v in {**shared, **vars(self)}.items() if n not in _ABOUT_RESULTS}
+        parameters = [f"{name}={held[name]!r}" for name in sorted(held) if _is_simple(held[name])]
+        return f"{type(self).__name__}({', '.join(columns + parameters)})"
+
     def on_worker(self, worker: int) -> Fold:
         """The fold as this worker runs it: the same, unless it tells workers apart."""
         return self
@@ -78,6 +90,16 @@ class Fold(ABC):
         """The partial of no message at all."""
         nothing = [pa.array([], kind) for kind in types]
         return self.reduce_groups(Groups(np.empty(0, np.int64), 1), nothing)
+
+
+_ABOUT_RESULTS = {"name", "columns", "tolerance", "compares"}
+
+
+def _is_simple(value: Any) -> bool:
+    """Is it a parameter that a text can tell from another?"""
+    if isinstance(value, list | tuple):
+        return all(map(_is_simple, value))
+    return isinstance(value, str | int | float | bool | None)
 
 
 def refuse(fold: str, column: str, kind: pa.DataType, allowed: str) -> SkewlessError:

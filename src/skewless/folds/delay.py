@@ -35,6 +35,10 @@ class Sleeping(Fold):
         self.columns = fold.columns
         self.tolerance, self.compares = fold.tolerance, fold.compares
 
+    def describe(self, types: Sequence[str]) -> str:
+        """The inner fold's: how long it takes changes no partial."""
+        return self.fold.describe(types)
+
     def on_worker(self, worker: int) -> Fold:
         """The same with the delay of this worker's speed."""
         own = copy.copy(self)

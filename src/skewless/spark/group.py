@@ -34,7 +34,7 @@ from skewless.spark.job import BoundFolds, bind
 from skewless.spark.keys import Keys, group_keys
 from skewless.spark.merge import merge_by_key
 from skewless.spark.observe import Observer
-from skewless.spark.plans import stream_folder
+from skewless.spark.plans import StreamFolder, stream_folder
 from skewless.spark.route import place, salt_of
 from skewless.spark.stream import merge_stream
 from skewless.spark.tasks import Task
@@ -80,7 +80,7 @@ def group(
             f"and {most_bytes} bytes: give most_keys and most_bytes of 1 or more."
         )
     keys = group_keys(df, key)
-    control = None
+    control = folder = None
     if checkpoint is not None:
         if not df.isStreaming:
             raise SkewlessError(
@@ -93,7 +93,9 @@ def group(
             control = Control(folder)
             control.begin(used)
     salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
-    return Grouping(df, keys, made, used, workers, most_keys, most_bytes, control, observer, salted)
+    return Grouping(
+        df, keys, made, used, workers, most_keys, most_bytes, control, observer, salted, folder
+    )
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ class Grouping:
     control: Control | None = None
     observer: Observer | None = None
     salt: Salt | None = None
+    folder: StreamFolder | None = None
 
     def fold(
         self,
@@ -128,6 +131,8 @@ class Grouping:
         bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
         for fold in folds if sample is not None else ():
             check_fold(fold, sample or {})
+        if self.folder is not None:
+            self.folder.claim_state(bound.facts)
         watch = None
         if self.control is not None or self.observer is not None:
             watch = Watch(self.scheme.spec, self.workers, self.control, self.observer)

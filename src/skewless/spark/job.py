@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
+from skewless.spark.facts import StateFacts
 from skewless.spark.inputs import field_of
 from skewless.spark.keys import Keys
 from skewless.spark.wire import check_collation
@@ -25,6 +26,7 @@ class BoundFolds:
     values: the names of the input columns that travel
     partial_schema, result_schema: the flat keys under internal names, then partials or results
     natives: how Spark itself merges each fold's partials, or None if one of them needs Python
+    facts: what gives the partials their meaning
     """
 
     job: FoldJob
@@ -33,6 +35,7 @@ class BoundFolds:
     partial_schema: StructType
     result_schema: StructType
     natives: tuple[NativeMerge, ...] | None
+    facts: StateFacts
 
     def partial_names(self) -> list[list[str]]:
         """The names of each fold's partial columns."""
@@ -50,7 +53,8 @@ def bind(
     values = tuple(dict.fromkeys(name for fold in folds for name in fold.columns))
     for name in {name for fold in folds if fold.compares for name in fold.columns}:
         check_collation(name, field_of(df, name).dataType)
-    kinds = {name: arrow_type(name, field_of(df, name).dataType) for name in values}
+    fields = {name: field_of(df, name).dataType for name in values}
+    kinds = {name: arrow_type(name, kind) for name, kind in fields.items()}
     types = [[kinds[name] for name in fold.columns] for fold in folds]
     pairs = list(zip(folds, types, strict=True))
     partials = [fold.partial_types(kind) for fold, kind in pairs]
@@ -79,6 +83,10 @@ def bind(
         StructType(inner_keys + _spark_fields(flat)),
         StructType(inner_keys + _spark_fields(named)),
         tuple(n for n in natives if n) if all(natives) else None,
+        StateFacts(
+            tuple(f"{f.name} {f.dataType.simpleString()}" for f in key.fields),
+            tuple(f.describe([fields[c].simpleString() for c in f.columns]) for f in folds),
+        ),
     )
 
 

@@ -1,9 +1,10 @@
 """Partials that only Python can merge, kept in Spark's state store from batch to batch.
 
-A key's state is its merged partial as one Arrow record of bytes. Spark hands keys and states to
-Python by pandas, which would change some values (whole numbers with nulls, far-off times, all times
-by the session's time zone): so it sees bytes only, and the key itself travels inside them. Beside
-them is the time at which the key ends, as a whole number.
+A key's state is its merged partial as one Arrow record of bytes, with what the stream folds in
+front. Spark hands keys and states to Python by pandas, which would change some values (whole
+numbers with nulls, far-off times, all times by the session's time zone): so it sees bytes only, and
+the key itself travels inside them. Beside them is the time at which the key ends, as a whole
+number.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -
     expiry = bound.keys.expiry()
     rows = _packed(partials, bound)
     timeout = "NoTimeout" if expiry is None else "EventTimeTimeout"
-    merge = _merging(bound.job, expiry is not None, output_mode == "append")
+    merge = _merging(bound, expiry is not None, output_mode == "append")
     grouped = rows.groupBy("key")
     merged = grouped.applyInPandasWithState(merge, _PACKED, _PACKED, output_mode, timeout)
     finish = _finishing(bound.job)
@@ -93,19 +94,21 @@ def _text(column: Column, field: StructField) -> Column:
     return F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("null"))
 
 
-def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
+def _merging(bound: BoundFolds, ends: bool, append: bool) -> Any:
+    job, facts = bound.job, bound.facts  # the DataFrame in `bound` does not pickle
+
     def merge(
         key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
         if state.hasTimedOut:
-            (held,) = state.get
+            held = facts.opened(state.get[0])
             state.remove()
             if append:
                 yield pd.DataFrame({"packed": [held]})
             return
-        parts = [state.get[0]] if state.exists else []
+        parts = [facts.opened(state.get[0])] if state.exists else []
         ends_ms = None
         for frame in frames:
             parts += frame["packed"].tolist()
@@ -115,7 +118,7 @@ def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
         # Spark drops as late what ended before the last batch: a key may end in this very batch.
         ended = ends_ms is not None and ends_ms <= state.getCurrentWatermarkMs()
         if not ended:
-            state.update((merged,))
+            state.update((facts.sealed(merged),))
             if ends_ms is not None:
                 # One less: Spark's own aggregate ends at the watermark, a timeout only behind it.
                 state.setTimeoutTimestamp(ends_ms - 1)
