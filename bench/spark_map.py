@@ -62,7 +62,8 @@ def prepared(rows):
     columns = [pa.array(keys), pa.array(np.arange(rows)), hashed]
     key = pa.StructArray.from_arrays([columns[0]], names=["k0"])
     whole = pa.RecordBatch.from_arrays(
-        [*columns, key, pa.array(np.zeros(rows))], names=["c0", "c1", "identity", "key", "cost"]
+        [*columns, key, pa.array(np.zeros(rows)), pa.array(np.zeros(rows, np.int32))],
+        names=["key", "n", "identity", "shown", "cost", "worker"],
     )
     return [whole.slice(at, 10_000) for at in range(0, rows, 10_000)]
 

@@ -42,6 +42,8 @@ class Fold(ABC):
 
     def alias(self, name: str) -> Self:
         """The same fold under another result name."""
+        if not isinstance(name, str) or not name:
+            raise SkewlessError(f"A fold is renamed to a text that is not empty, not to {name!r}.")
         other = copy.copy(self)
         other.name = name
         return other
@@ -60,6 +62,13 @@ class Fold(ABC):
 
     def on_worker(self, worker: int) -> Fold:
         """The fold as this worker runs it: the same, unless it tells workers apart."""
+        return self
+
+    def with_overflow(self, raises: bool) -> Fold:
+        """The fold as Spark's ANSI setting wants it: does a result that overflows raise?
+
+        If not, a long wraps around and a decimal is null.
+        """
         return self
 
     @abstractmethod
@@ -92,7 +101,7 @@ class Fold(ABC):
         return self.reduce_groups(Groups(np.empty(0, np.int64), 1), nothing)
 
 
-_ABOUT_RESULTS = {"name", "columns", "tolerance", "compares"}
+_ABOUT_RESULTS = {"name", "columns", "tolerance", "compares", "overflow_raises"}
 
 
 def _is_simple(value: Any) -> bool:
@@ -110,8 +119,9 @@ def refuse(fold: str, column: str, kind: pa.DataType, allowed: str) -> SkewlessE
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Can values of this type be told apart and ordered: no lists, structs or maps."""
-    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+    """Can values of this type be told apart and ordered: no lists, structs, maps or months."""
+    types = pa.types
+    return not (types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind))
 
 
 def check_column(fold: str, column: Any) -> str:

@@ -27,18 +27,18 @@ from skewless.spark.inputs import (
     check_scheme,
     check_server,
     check_worker_count,
-    column_named,
     make_plan,
+    whole,
 )
-from skewless.spark.job import BoundFolds, bind
-from skewless.spark.keys import Keys, group_keys
+from skewless.spark.job import BoundFolds, arrow_type, bind
+from skewless.spark.keys import SALT, Keys, group_keys
 from skewless.spark.merge import merge_by_key
 from skewless.spark.observe import Observer
 from skewless.spark.plans import StreamFolder, stream_folder
 from skewless.spark.route import place, salt_of
 from skewless.spark.stream import merge_stream
-from skewless.spark.tasks import Task
 from skewless.spark.watch import Watch
+from skewless.spark.workers import arrived, with_worker
 
 MOST_KEYS = 1_000_000
 MOST_BYTES = 256 << 20
@@ -74,6 +74,7 @@ def group(
     workers = check_worker_count(workers)
     learning = checkpoint is not None and learns_between_batches(made)
     used = make_plan(made, workers, seed, plan, learning)
+    most_keys, most_bytes = whole("most_keys", most_keys), whole("most_bytes", most_bytes)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
             f"A worker must be allowed to hold at least 1 key and 1 byte, not {most_keys} keys "
@@ -153,11 +154,14 @@ class Grouping:
         if watch is not None:
             return watch.folded(placed, bound)
         job = bound.job
+        if not bound.tells_workers_apart:
+            return placed.mapInArrow(lambda rows: fold_batches(job, rows), bound.partial_schema)
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return fold_batches(job.on_worker(Task.current().partition), batches)
+            worker, mine = arrived(batches)
+            return fold_batches(job.on_worker(worker), mine)
 
-        return placed.mapInArrow(fold, bound.partial_schema)
+        return with_worker(placed).mapInArrow(fold, bound.partial_schema)
 
     def apply(
         self, function: Callable[[pa.Table], pa.Table], schema: StructType | str
@@ -179,6 +183,8 @@ class Grouping:
                 "fold, skewless.spark.per_worker, or foreachBatch."
             )
         count, names = len(self.keys.names()), self.df.columns
+        for field in self.df.schema.fields:
+            arrow_type(field.name, field.dataType)  # says now if Python cannot have it
         spark = self.df.sparkSession
         declared = declared_for_apply(spark, spark.createDataFrame([], schema).schema)
 
@@ -195,7 +201,7 @@ class Grouping:
         def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return split_sorted(count, batches, named)
 
-        placed = self._placed([column_named(name) for name in names])
+        placed = self._placed(None)
         return placed.sortWithinPartitions(*self.keys.names()).mapInArrow(call, schema)
 
     def describe(self, *folds: Fold) -> str:
@@ -230,15 +236,17 @@ class Grouping:
         """Print what `fold` will run, in words; see the DataFrame's own explain for the plan."""
         print(self.describe(*folds))
 
-    def _placed(self, values: list[Column], watch: Watch | None = None) -> DataFrame:
-        """The keys and values, under internal names, on the partitions of their workers."""
+    def _placed(self, values: list[Column] | None, watch: Watch | None = None) -> DataFrame:
+        """The keys and values, under internal names, on the partitions of their workers.
+
+        values: None for all columns
+        """
         rows = self.keys.select(self.df, values)
         identity = self.keys.identity()
         if watch is not None and self.control is not None:
             return watch.placed(rows, identity, self.control)
         if self.salt is None:
             return place(rows, identity, self.scheme, self.plan, self.workers)
-        salt = f"v{len(values)}"
-        rows = self.keys.select(self.df, [*values, self.salt.hashed])
-        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(salt))
-        return placed.drop(salt)
+        rows = self.keys.select(self.df, values, self.salt.hashed)
+        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(SALT))
+        return placed.drop(SALT)

@@ -18,6 +18,7 @@ from skewless.spark.inputs import SESSION, WINDOW, Key, key_columns
 from skewless.spark.wire import check_collation, from_wire, identity, to_wire, wire_type
 
 WATERMARK = "spark.watermarkDelayMs"
+SALT = "salt"
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,17 @@ class Keys:
         """The internal names of the columns that Spark merges by."""
         return [f"g{i}" for i in range(len(self.fields))]
 
-    def select(self, df: DataFrame, values: list[Column]) -> DataFrame:
-        """The flat keys, then the values as v0, v1, …"""
-        sent = [column.alias(f"v{i}") for i, column in enumerate(values)]
-        named = [c.alias(g) for c, g in zip(self.columns, self.group_names(), strict=True)]
+    def select(
+        self, df: DataFrame, values: list[Column] | None, salt: Column | None = None
+    ) -> DataFrame:
+        """The flat keys, then the values as v0, v1, …, then the salt if there is one.
+
+        values: None for all columns, whatever they are called, even if two have one name
+        """
+        count = len(df.columns if values is None else values)
+        sent = [f"v{i}" for i in range(count)] + ([] if salt is None else [SALT])
+        chosen = [*(["*"] if values is None else values), *([] if salt is None else [salt])]
+        taken = df.select(*self.columns, *chosen).toDF(*self.group_names(), *sent)
         names = iter(self.names())
         flat = [
             (F.col(f"{group}.{part}") if part else to_wire(F.col(group), field.dataType)).alias(
@@ -51,7 +59,7 @@ class Keys:
             for field, group in zip(self.fields, self.group_names(), strict=True)
             for part in _parts(field)
         ]
-        return df.select(*named, *sent).select(*flat, *(f"v{i}" for i in range(len(sent))))
+        return taken.select(*flat, *sent)
 
     def routing_fields(self) -> list[StructField]:
         """What routes: the columns beside a window, so that a hot key stays known over time."""

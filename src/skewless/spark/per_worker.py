@@ -80,6 +80,11 @@ def per_worker(
             "with spark.readStream, or use group."
         )
     identity, mode = key_identity(*key_columns(df, key)), output_mode.capitalize()
+    taken = {name.lower() for name in df.columns} & {WORKER, SURROGATE}
+    if taken:
+        raise SkewlessError(
+            f"The DataFrame has a column '{min(taken)}', which per_worker uses itself: rename it."
+        )
     partitions = int(df.sparkSession.conf.get(_PARTITIONS) or 0)
     if partitions < workers:
         raise SkewlessError(

@@ -143,6 +143,12 @@ class StreamFolder:
 
     def _newest(self, batch: int) -> int:
         numbers = [number for number in self._numbers() if number <= batch]
+        if not numbers and self._numbers():
+            raise SkewlessError(
+                f"The plans in '{self.root}' begin with batch {min(self._numbers())}, and this "
+                f"stream is at batch {batch}: they are of an older stream; delete that folder, or "
+                "give a new checkpoint."
+            )
         if not numbers:
             raise SkewlessError(
                 f"'{self.root}' holds no plan for batch {batch}: it is not visible to this "

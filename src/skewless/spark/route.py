@@ -25,6 +25,7 @@ from skewless.spark.inputs import (
     check_worker_count,
     key_columns,
     make_plan,
+    name_rule,
     salt_columns,
 )
 from skewless.spark.tasks import Task
@@ -197,7 +198,8 @@ def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
 
 
 def _check_free(df: DataFrame, column: str) -> None:
-    if column.lower() in (name.lower() for name in df.columns):
+    same = name_rule(df)
+    if same(column) in map(same, df.columns):
         raise SkewlessError(
             f"The DataFrame already has a column '{column}': "
             "name the worker column otherwise with column=."

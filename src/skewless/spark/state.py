@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from skewless.folds.worker import FoldJob
 from skewless.spark.job import BoundFolds
+from skewless.spark.key_bytes import key_bytes
 from skewless.spark.keys import WATERMARK
 from skewless.spark.merge import named_results
 
@@ -44,16 +45,17 @@ def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -
 
 
 def _packed(partials: DataFrame, bound: BoundFolds) -> DataFrame:
-    """Per partial: the key as text to group by, when it ends, and all of it as bytes.
+    """Per partial: the key as bytes to group by, when it ends, and all of it as bytes.
 
-    Two keys have the same text exactly if they are equal: floats have one NaN and one zero by now.
+    Two keys have the same bytes exactly if they are equal: floats have one NaN and one zero by now.
     It ends at `until`, by which Spark drops what is late; for Python the same time is `ends_ms`.
     """
     keys = bound.keys
-    texts = [_text(F.col(n), f) for n, f in zip(keys.names(), keys.flat_fields(), strict=True)]
+    flat = zip(keys.names(), keys.flat_fields(), strict=True)
+    key = F.concat(*(key_bytes(F.col(name), field.dataType) for name, field in flat))
     expiry = keys.expiry()
     until = [] if expiry is None else [F.col(expiry).alias("until")]
-    carried = partials.select(F.concat(*texts).alias("key"), *until, F.struct("*").alias("all"))
+    carried = partials.select(key.alias("key"), *until, F.struct("*").alias("all"))
     job = bound.job
     ends_ms = [StructField("ends_ms", LongType()) for _ in until]
     out = StructType([*carried.schema.fields[:-1], *ends_ms, StructField("packed", BinaryType())])
@@ -81,17 +83,6 @@ def _whole_ms(times: pa.Array) -> pa.Array:
     """Milliseconds since 1970, rounded up: a watermark of whole ones reaches both at once."""
     micros = times.cast(pa.int64()).to_pylist()
     return pa.array([None if us is None else -(-us // 1000) for us in micros], pa.int64())
-
-
-def _text(column: Column, field: StructField) -> Column:
-    """The value as text with its length in front, so that no two keys run into each other."""
-    if isinstance(field.dataType, TimestampType):
-        text = F.unix_micros(column).cast("string")  # local time repeats an hour every autumn
-    elif isinstance(field.dataType, BinaryType):
-        text = F.hex(column)
-    else:
-        text = column.cast("string")
-    return F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("null"))
 
 
 def _merging(bound: BoundFolds, ends: bool, append: bool) -> Any:

@@ -34,11 +34,12 @@ from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark.conform import Declared
 from skewless.spark.control import source_report
 from skewless.spark.tasks import Task, WorkerReport, report_column
+from skewless.spark.workers import arrived
 
 MapFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-REPORT = "skewless report"
+REPORT = "skewless_report"
 SLICE_S = 0.001
-IDENTITY, KEY, COST = "identity", "key", "cost"
+_IDENTITY, _KEY, _COST = range(3)  # places behind the user's columns; the worker comes last
 _GROWTH = 2  # a slice has at most that many times the rows of the one before
 _FADING = 0.75  # what a slice counts for the time of a row, each time that another follows
 _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to one worker
@@ -49,7 +50,10 @@ _NAMED_KEYS = 5
 
 @dataclass(frozen=True)
 class MapJob:
-    """What a task runs on batches of the user's columns, the key's identity, the key, its cost."""
+    """What a task runs on batches of the user's columns and ours.
+
+    Ours are the key's identity, the key, what the row is expected to cost, and the worker.
+    """
 
     function: MapFunction
     columns: tuple[str, ...]
@@ -71,6 +75,7 @@ class MapWatch:
     def __init__(self, job: MapJob) -> None:
         self._job = job
         self._task = Task.current()
+        self._worker = 0
         self._started_s = time.time()
         self._taken = self._made = self._handed_on = 0
         self._busy_s = self._away_s = 0.0
@@ -83,18 +88,20 @@ class MapWatch:
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The user's columns, slice by slice."""
+        count = len(self._job.columns)
+        self._worker, batches = arrived(batches)
         for batch in batches:
-            identities = batch.column(IDENTITY).to_numpy().view(np.uint64)
+            identities = batch.column(count + _IDENTITY).to_numpy().view(np.uint64)
             if self._job.by_cost:
-                order = np.lexsort((identities, batch.column(COST).to_numpy()))
+                order = np.lexsort((identities, batch.column(count + _COST).to_numpy()))
                 batch, identities = batch.take(pa.array(order)), identities[order]
             yield from self._cut(batch, identities)
 
     def _cut(
         self, batch: pa.RecordBatch, identities: npt.NDArray[np.uint64]
     ) -> Iterator[pa.RecordBatch]:
-        keys, columns = batch.column(KEY), list(self._job.columns)
-        rows = batch.select(list(range(len(columns)))).rename_columns(columns)
+        count = len(self._job.columns)
+        keys, rows = batch.column(count + _KEY), batch.select(list(range(count)))
         changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
         done = 0
@@ -203,7 +210,7 @@ class MapWatch:
     def _report(self) -> str:
         task = self._task
         done = WorkerReport(
-            task.partition,
+            self._worker,
             task.attempt,
             self._taken,
             self._made,
