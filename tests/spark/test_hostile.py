@@ -63,9 +63,12 @@ def same_rows(ours, plain):
 def test_columns_may_have_any_name_also_twice(df, names):
     named = df.toDF(*names)
     key = f"`{names[0].replace('`', '``')}`"
-    same_rows(balanced_map(named, lambda b: b, key, 2, named.schema), named)
+    mapped = balanced_map(named, lambda b: b, key, 2, named.schema)
+    assert mapped.columns == named.columns
+    same_rows(mapped.toDF("a", "b", "c"), df.toDF("a", "b", "c"))
     planned = learn(named, key, "graded-planned", 2)
-    same_rows(repartition(named, key, "graded-planned", 2, plan=planned), named)
+    placed = repartition(named, key, "graded-planned", 2, plan=planned)
+    same_rows(placed.toDF("a", "b", "c"), df.toDF("a", "b", "c"))
     sizes = group(named, key, "key", 2).apply(
         lambda table: pa.table({"n": [len(table.column_names)]}), "n long"
     )

@@ -145,9 +145,9 @@ class _Mapping:
     """A function and the rows it shall have: the user's columns, the key's identity and the key.
 
     On the partition of its worker a row also says what it is expected to cost, and which worker
-    that is. The user's columns keep their names, and may have any, also twice: ours are called
-    otherwise. (Other names for them would be aliases, of which Spark's optimiser compares all
-    with all.)
+    that is. The user's columns may have any names, also twice; for Spark's mapInArrow, which takes
+    fewer, they get others right in front of it. (Below a filter these would be aliases, of which
+    Spark's optimiser compares all with all.)
     """
 
     rows: DataFrame
@@ -172,7 +172,8 @@ class _Mapping:
 
     def _arrived(self, placed: DataFrame, cost: Column) -> DataFrame:
         names = {self.names[_COST]: cost, self.names[WORKER]: F.spark_partition_id()}
-        return placed.withColumns(names).drop(self.names[_SENT])
+        whole = placed.withColumns(names).drop(self.names[_SENT])
+        return whole.toDF(*(f"c{i}" for i in range(len(whole.columns))))
 
     def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
         """The rows on the partitions of their workers, by a plan or that of the batch."""

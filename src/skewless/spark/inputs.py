@@ -63,11 +63,11 @@ def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructFi
         fields = df.select(column).schema.fields
     except AnalysisException as error:
         if isinstance(column, str):
-            same = name_rule(df)
-            found = [name for name in df.columns if same(name) == same(column)]
+            same, named = name_rule(df), _unquoted(column)
+            found = [name for name in df.columns if same(name) == same(named)]
             if len(found) > 1:
                 raise SkewlessError(
-                    f"The DataFrame has {len(found)} columns called '{column}': rename all but "
+                    f"The DataFrame has {len(found)} columns called '{named}': rename all but "
                     "one of them, for example with toDF(...), first."
                 ) from None
             raise unknown("column", column, df.columns) from None
@@ -130,6 +130,11 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
 def column_named(name: str) -> Column:
     """The column of exactly this name, whatever characters are in it."""
     return F.col(f"`{name.replace('`', '``')}`")
+
+
+def _unquoted(name: str) -> str:
+    """The name itself, of one that may stand in backticks."""
+    return name[1:-1].replace("``", "`") if name[:1] == name[-1:] == "`" else name
 
 
 def free_name(taken: Iterable[str], wanted: str) -> str:

@@ -100,8 +100,9 @@ class MapWatch:
     def _cut(
         self, batch: pa.RecordBatch, identities: npt.NDArray[np.uint64]
     ) -> Iterator[pa.RecordBatch]:
-        count = len(self._job.columns)
-        keys, rows = batch.column(count + _KEY), batch.select(list(range(count)))
+        columns = list(self._job.columns)
+        keys = batch.column(len(columns) + _KEY)
+        rows = batch.select(list(range(len(columns)))).rename_columns(columns)
         changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
         done = 0
@@ -200,9 +201,12 @@ class MapWatch:
         batch = held[0] if len(held) == 1 else pa.concat_batches(held)
         self._made += batch.num_rows
         self._handed_on += 1
+        columns, names = batch.columns, [f"r{i}" for i in range(batch.num_columns)]
         if self._job.reports:
             report = self._report() if last else None
-            batch = batch.append_column(REPORT, report_column(batch.num_rows, report))
+            columns, names = [*columns, report_column(batch.num_rows, report)], [*names, REPORT]
+        # Spark takes columns by place, but not two of one name.
+        batch = pa.RecordBatch.from_arrays(columns, names=names)
         left_s = time.perf_counter()
         yield batch
         self._away_s += time.perf_counter() - left_s
