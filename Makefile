@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest fuzz
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
 APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py
 
@@ -36,6 +36,10 @@ faults: $(READY) ## Run the slowest tests: faults, streams, Spark Connect
 
 rest: $(READY) ## Run all other tests
 	$(BIN)/pytest $(APART:%=--ignore=%)
+
+MINUTES ?= 10
+fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MINUTES=10 each
+	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py
 
 lint: $(READY) ## Check style and the import contract
 	$(BIN)/ruff check .

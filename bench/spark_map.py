@@ -16,12 +16,14 @@ import time
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 from rich.console import Console
 
 from skewless.hashing import identities
 from skewless.report.tables import table
 from skewless.schemes import scheme_of
 from skewless.spark import balanced_map, release
+from skewless.spark.conform import declared_for_map
 from skewless.spark.session import local_session
 from skewless.spark.timing import MapJob
 
@@ -60,7 +62,8 @@ def prepared(rows):
     columns = [pa.array(keys), pa.array(np.arange(rows)), hashed]
     key = pa.StructArray.from_arrays([columns[0]], names=["k0"])
     whole = pa.RecordBatch.from_arrays(
-        [*columns, key, pa.array(np.zeros(rows))], names=["c0", "c1", "identity", "key", "cost"]
+        [*columns, key, pa.array(np.zeros(rows)), pa.array(np.zeros(rows, np.int32))],
+        names=["key", "n", "identity", "shown", "cost", "worker"],
     )
     return [whole.slice(at, 10_000) for at in range(0, rows, 10_000)]
 
@@ -89,7 +92,8 @@ def shown(title, medians):
 def wrapper(rows, row_us, rounds):
     work, batches = working(row_us), prepared(rows)
     plan = scheme_of("proactive").plan(WORKERS, 0)
-    job = MapJob(work, ("key", "n"), ("bigint", "bigint"), True, plan, reports=True)
+    declared = declared_for_map(StructType().add("key", "long").add("n", "long"))
+    job = MapJob(work, ("key", "n"), declared, True, plan, reports=True)
     ways = {
         "as it is": lambda: list(work(batch.select([0, 1]) for batch in batches)),
         "timed": lambda: list(job.run(iter(batches))),

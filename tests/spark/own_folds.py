@@ -36,3 +36,25 @@ class Lawless(Longest):
 
     def merge(self, a: Any, b: Any) -> Any:
         return b
+
+
+class Rows(PerKeyFold):
+    """How many messages, counted in Python."""
+
+    name = "rows"
+    result = pa.int64()
+
+    def __init__(self, column: str) -> None:
+        self.columns = (column,)
+
+    def zero(self) -> int:
+        return 0
+
+    def reduce(self, state: int, values: pa.Array) -> int:
+        return state + len(values)
+
+    def merge(self, a: int, b: int) -> int:
+        return a + b
+
+    def finish(self, state: int) -> int:
+        return state

@@ -50,6 +50,16 @@ def run_to_end(frame, checkpoint, mode):
     return query, frame.sparkSession.table(name).collect()
 
 
+def run_again(frame, checkpoint, mode="update"):
+    """The same with a sink that takes a checkpoint of an earlier run; the rows of this run."""
+    rows = []
+    writer = frame.writeStream.outputMode(mode).option("checkpointLocation", str(checkpoint))
+    writer = writer.foreachBatch(lambda changed, batch: rows.extend(changed.collect()))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return rows
+
+
 def eventually(condition, timeout_s=30.0):
     """Wait until the condition gives something true, and give it back."""
     ends_s = time.monotonic() + timeout_s

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.types import StructType
 
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
@@ -18,12 +19,14 @@ from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark import timing
 from skewless.spark.balanced import CostRouter
+from skewless.spark.conform import declared_for_map
 from skewless.spark.control import read_source_report
 from skewless.spark.plans import empty_report
 from skewless.spark.timing import REPORT, MapJob, MapWatch
 
 PROACTIVE = scheme_of("proactive")
 SITES = "site string, n long"
+DECLARED = declared_for_map(StructType().add("site", "string").add("n", "long"))
 
 
 class Clock:
@@ -43,18 +46,20 @@ def clock(monkeypatch):
 
 
 def prepared(sites, costs=None):
-    """One batch as a task gets it: columns, identity, key, expected cost."""
+    """One batch as a task gets it: columns, identity, key, expected cost, worker."""
     names, numbers = pa.array(sites, pa.string()), pa.array(range(len(sites)), pa.int64())
     hashed = pa.array(identities(names).view(np.int64))
     keys = pa.StructArray.from_arrays([names], names=["k0"])
     expected = pa.array(costs or [0.0] * len(sites))
-    columns = ["c0", "c1", "identity", "key", "cost"]
-    return [pa.RecordBatch.from_arrays([names, numbers, hashed, keys, expected], names=columns)]
+    workers = pa.array([3] * len(sites), pa.int32())
+    columns = ["site", "n", "identity", "key", "cost", "worker"]
+    whole = [names, numbers, hashed, keys, expected, workers]
+    return [pa.RecordBatch.from_arrays(whole, names=columns)]
 
 
 def watched(function, batches, plan):
     """The batches that came out, and the matrices on the last row."""
-    job = MapJob(function, ("site", "n"), ("string", "bigint"), True, plan, reports=True)
+    job = MapJob(function, ("site", "n"), DECLARED, True, plan, reports=True)
     out = list(job.run(iter(batches)))
     texts = [t for b in out for t in b[REPORT].to_pylist() if t is not None]
     assert len(texts) <= 1
@@ -80,16 +85,16 @@ def matrices(plan, costs):
         (lambda batches: (b.to_pylist() for b in batches), "yielded a list: let it yield"),
         (
             lambda batches: (b.select(["n"]) for b in batches),
-            r"types (bigint), but schema= declares (string, bigint)",
+            "yielded 1 column, but schema= declares 2",
         ),
         (
             lambda batches: (b.select(["n", "site"]) for b in batches),
-            r"types (bigint, string), but schema= declares (string, bigint)",
+            "a column 'site' of type int64, but schema= declares string",
         ),
     ],
 )
 def test_what_is_no_result_is_one_sentence(function, says):
-    watch = MapWatch(MapJob(function, ("site", "n"), ("string", "bigint"), False, None, False))
+    watch = MapWatch(MapJob(function, ("site", "n"), DECLARED, False, None, False))
     with pytest.raises(SkewlessError) as caught:
         list(watch.results(watch.slices(iter(prepared(["a", "b"])))))
     assert says in str(caught.value)
@@ -120,7 +125,7 @@ def test_each_key_is_charged_what_its_rows_took_and_nothing_else(clock):
 
 def test_time_that_spark_takes_is_nobodys(clock, monkeypatch):
     monkeypatch.setattr(timing, "_OUT_ROWS", 1)
-    job = MapJob(iter, ("site", "n"), ("string", "bigint"), False, None, reports=True)
+    job = MapJob(iter, ("site", "n"), DECLARED, False, None, reports=True)
     out = []
     for batch in job.run(iter(prepared(["a"] * 5))):
         out.append(batch)
@@ -172,7 +177,7 @@ def test_a_slice_holds_one_key_where_it_can(clock):
 def test_rows_expected_to_be_cheap_go_first(by_cost, order):
     costs = {"a": 3.0, "b": 1.0, "c": 9.0, "d": 2.0}
     batches = prepared(list("abacdbd"), [costs[site] for site in "abacdbd"])
-    job = MapJob(iter, ("site", "n"), ("string", "bigint"), by_cost, None, reports=False)
+    job = MapJob(iter, ("site", "n"), DECLARED, by_cost, None, reports=False)
     out = [site for batch in job.run(iter(batches)) for site in batch["site"].to_pylist()]
     assert "".join(out) == order
 
@@ -190,7 +195,7 @@ def test_a_function_need_not_take_or_give_all_rows(clock):
     assert sum(b.num_rows for b in out) == 1
     np.testing.assert_allclose(report.cells, matrices(plan, [("a", 2.0)]).cells)
     nothing = MapJob(
-        lambda slices: (s for s in slices if not s), ("site", "n"), (), True, plan, True
+        lambda slices: (s for s in slices if not s), ("site", "n"), DECLARED, True, plan, True
     )
     assert list(nothing.run(iter(prepared(["a"])))) == []
 

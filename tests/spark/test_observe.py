@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import urllib.request
 from collections import Counter
 from types import SimpleNamespace
@@ -130,16 +132,12 @@ def test_an_action_that_failed_or_had_no_rows_leaves_no_record(df):
     observer = Observer()
     nothing = group(df.where("false"), "w", "key", 2, observer=observer).fold(folds.count())
     assert nothing.collect() == []
-    eventually(lambda: not waiting(observer))
+    assert observer.records() == []
     failing = df.withColumn("s", F.expr("if(s = 'xx', raise_error('no'), s)"))
     result = group(failing, "w", "key", 2, observer=observer).fold(folds.max("s"))
     with pytest.raises(Exception, match="no"):
         result.collect()
     assert observer.records(timeout_s=0.5) == []
-
-
-def waiting(observer):
-    return [thread for thread in observer._waiting if thread.is_alive()]
 
 
 class Told:
@@ -149,20 +147,41 @@ class Told:
         self.get = {}
 
 
-def test_on_connect_a_job_is_awaited_until_the_session_stops():
-    observer, session = Observer(), SimpleNamespace(is_stopped=False)
-    for run in ("succeeds", "fails"):
-        partials, results = Told(), Told()
-        observer.watch("key", 1, run, partials, results, session)
-        if run == "succeeds":
-            report = WorkerReport(0, 1, 5, 2, 0, 0.1, 0.0, 1.0)
-            results.get = {"keys": 2}
-            partials.get = {"reports": [json.dumps(report)]}
-            eventually(lambda: not waiting(observer))
-    assert [record.messages for record in observer.records(0)] == [5]
-    assert [thread.name for thread in observer._waiting] == ["skewless-fails"]
-    session.is_stopped = True
-    eventually(lambda: not waiting(observer))
+class Ended:
+    """An observation whose session has ended."""
+
+    @property
+    def get(self):
+        raise RuntimeError("no session")
+
+
+def test_a_job_is_awaited_until_it_or_the_session_ends(tmp_path):
+    observer = Observer(log=tmp_path / "log")
+    partials, results = Told(), Told()
+    observer.watch("key", 1, "succeeds", partials, results)
+    observer.watch("key", 1, "never runs", Told(), Told())
+    observer.watch("key", 1, "lost", Ended(), Ended())
+    assert observer.records() == []
+    report = WorkerReport(0, 1, 5, 2, 0, 0.1, 0.0, 1.0)
+    results.get = {"keys": 2}
+    partials.get = {"reports": [json.dumps(report)]}
+    eventually(lambda: (tmp_path / "log").exists())  # though nobody asks
+    assert [record.messages for record in observer.records()] == [5]
+    assert [job.run for job in observer._awaited] == ["never runs"]
+
+
+def test_folds_that_never_run_take_no_threads(spark, df):
+    observer, before = Observer(), threading.active_count()
+    jvm = spark._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+    in_jvm = jvm.getThreadCount()
+    for _ in range(30):
+        result = group(df, "w", "key", 2, observer=observer).fold(folds.count())
+    start_s = time.monotonic()
+    assert observer.records() == []
+    assert time.monotonic() - start_s < 3, "it waited for what never runs"
+    assert threading.active_count() == before
+    assert jvm.getThreadCount() < in_jvm + 15
+    result.collect()
     assert len(observer.records()) == 1
 
 

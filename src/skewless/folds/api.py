@@ -42,12 +42,33 @@ class Fold(ABC):
 
     def alias(self, name: str) -> Self:
         """The same fold under another result name."""
+        if not isinstance(name, str) or not name:
+            raise SkewlessError(f"A fold is renamed to a text that is not empty, not to {name!r}.")
         other = copy.copy(self)
         other.name = name
         return other
 
+    def describe(self, types: Sequence[str]) -> str:
+        """What gives a partial its meaning, in words: the kind of fold, its columns and parameters.
+
+        Kept with the state of a stream, which another fold could not read.
+        """
+        columns = [f"{name} {kind}" for name, kind in zip(self.columns, types, strict=True)]
+        classes = [c for c in reversed(type(self).__mro__) if issubclass(c, Fold) and c is not Fold]
+        shared = {n: v for c in classes for n, v in vars(c).items() if not n.startswith("_")}
+        held = {n: v for n, v in {**shared, **vars(self)}.items() if n not in _ABOUT_RESULTS}
+        parameters = [f"{name}={held[name]!r}" for name in sorted(held) if _is_simple(held[name])]
+        return f"{type(self).__name__}({', '.join(columns + parameters)})"
+
     def on_worker(self, worker: int) -> Fold:
         """The fold as this worker runs it: the same, unless it tells workers apart."""
+        return self
+
+    def with_overflow(self, raises: bool) -> Fold:
+        """The fold as Spark's ANSI setting wants it: does a result that overflows raise?
+
+        If not, a long wraps around and a decimal is null.
+        """
         return self
 
     @abstractmethod
@@ -80,6 +101,16 @@ class Fold(ABC):
         return self.reduce_groups(Groups(np.empty(0, np.int64), 1), nothing)
 
 
+_ABOUT_RESULTS = {"name", "columns", "tolerance", "compares", "overflow_raises"}
+
+
+def _is_simple(value: Any) -> bool:
+    """Is it a parameter that a text can tell from another?"""
+    if isinstance(value, list | tuple):
+        return all(map(_is_simple, value))
+    return isinstance(value, str | int | float | bool | None)
+
+
 def refuse(fold: str, column: str, kind: pa.DataType, allowed: str) -> SkewlessError:
     """The error for a column of a type that a fold cannot take."""
     return SkewlessError(
@@ -88,8 +119,9 @@ def refuse(fold: str, column: str, kind: pa.DataType, allowed: str) -> SkewlessE
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Can values of this type be told apart and ordered: no lists, structs or maps."""
-    return not (pa.types.is_nested(kind) or pa.types.is_null(kind))
+    """Can values of this type be told apart and ordered: no lists, structs, maps or months."""
+    types = pa.types
+    return not (types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind))
 
 
 def check_column(fold: str, column: Any) -> str:

@@ -22,6 +22,10 @@ def check_fold(fold: Fold, sample: pa.Table | Mapping[str, Any]) -> None:
 
     sample: the fold's columns with a few messages each; it is split in many ways and folded.
     """
+    if not isinstance(sample, pa.Table | Mapping):
+        raise SkewlessError(
+            f"A sample is a dict of column names to values or a pyarrow.Table, not {sample!r}."
+        )
     table = sample if isinstance(sample, pa.Table) else pa.table(dict(sample))
     for column in fold.columns:
         if column not in table.column_names:

@@ -33,6 +33,16 @@ class Sleeping(Fold):
         self.columns = fold.columns
         self.tolerance, self.compares = fold.tolerance, fold.compares
 
+    def describe(self, types: Sequence[str]) -> str:
+        """The inner fold's: how long it takes changes no partial."""
+        return self.fold.describe(types)
+
+    def with_overflow(self, raises: bool) -> Fold:
+        """The same with the inner fold as the setting wants it."""
+        own = copy.copy(self)
+        own.fold = self.fold.with_overflow(raises)
+        return own
+
     def on_worker(self, worker: int) -> Fold:
         """The same with the delay of this worker's speed."""
         own = copy.copy(self)

@@ -38,6 +38,8 @@ class Extreme(Fold):
         """The extreme of each group; null if all are."""
         values = columns[0]
         kind = values.type
+        if pa.types.is_duration(kind):  # Arrow has no extremes of these
+            return [aggregate(groups, values.cast(pa.int64()), self._how).cast(kind)]
         if not pa.types.is_floating(kind):
             return [aggregate(groups, values, self._how)]
         # Arrow's own extremes leave NaN out, Spark's do not: compare floats as ordered integers.

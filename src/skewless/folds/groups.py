@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skewless.folds.nested import canonical, is_nested, nested_columns
+
 I64 = npt.NDArray[np.int64]
 
 
@@ -25,17 +27,25 @@ def encode(array: pa.Array) -> tuple[I64, pa.Array]:
 
     Floats are first made canonical, as Spark's `groupBy` does: -0.0 is 0.0 and every NaN one value.
     """
-    kind = array.type
-    if pa.types.is_floating(kind):
-        array = _canonical(array)
-    if pa.types.is_dictionary(kind):
+    if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
-    encoded = pc.dictionary_encode(array, null_encoding="encode")
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    array = canonical(array)
+    if not is_nested(array.type):
+        encoded = pc.dictionary_encode(array, null_encoding="encode")
+        return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary
+    codes, _ = encode_rows(nested_columns(array, encode))
+    _, firsts = np.unique(codes, return_index=True)
+    return codes, array.take(pa.array(firsts))
 
 
 def group_rows(columns: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
     """The groups of equal rows, and the row of each group, column by column."""
+    codes, rows = encode_rows(columns)
+    return Groups(codes, len(rows[0])), rows
+
+
+def encode_rows(columns: Sequence[pa.Array]) -> tuple[I64, list[pa.Array]]:
+    """A code per row of several columns, and the distinct rows that the codes number."""
     codes, dictionary = encode(columns[0])
     rows = [dictionary]
     for column in columns[1:]:
@@ -46,7 +56,7 @@ def group_rows(columns: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
         firsts, lasts = np.divmod(pairs.to_numpy(), width)
         rows = [row.take(pa.array(firsts)) for row in rows]
         rows.append(dictionary.take(pa.array(lasts)))
-    return Groups(codes, len(rows[0])), rows
+    return codes, rows
 
 
 def aggregate(groups: Groups, values: pa.Array, how: str) -> pa.Array:
@@ -74,9 +84,3 @@ def bounds(groups: Groups) -> tuple[I64, I64]:
 
 def _whole(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _canonical(array: pa.Array) -> pa.Array:
-    kind = array.type
-    zero, nan = pa.scalar(0, kind), pa.scalar(float("nan"), kind)
-    return pc.if_else(pc.is_nan(array), nan, pc.add(array, zero))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import decimal
 from collections.abc import Sequence
 
@@ -66,24 +67,46 @@ class Count(Fold):
         return NativeMerge(("sum({0})",), "{0}")
 
 
-class Sum(Fold):
+class _Summing(Fold):
+    """What sum and mean have in common: a column of numbers, and what becomes of an overflow."""
+
+    _fold: str
+    overflow_raises: bool = True
+
+    def __init__(self, column: str) -> None:
+        self.columns = (check_column(self._fold, column),)
+        self.name = f"{self._fold}({column})"
+
+    def with_overflow(self, raises: bool) -> Fold:
+        """The same, raising or not."""
+        other = copy.copy(self)
+        other.overflow_raises = raises
+        return other
+
+    def overflow(self, what: str) -> SkewlessError:
+        """The error for a result that does not fit."""
+        return SkewlessError(
+            f"[ARITHMETIC_OVERFLOW] {self.name} overflows {what}: cast its column to a wider type "
+            "or to a double first, or set spark.sql.ansi.enabled to false, as for Spark's own."
+        )
+
+
+class Sum(_Summing):
     """The sum of a column: a long for whole numbers, a double for floats, else a wider decimal.
 
     A long is summed in two halves, the low one signed, so that no order of messages overflows on
-    the way: the result overflows exactly when the total does, and then Spark's ANSI setting says
-    what happens. A decimal whose sum exceeds 38 digits is an error.
+    the way: the result overflows exactly when the total does. A decimal is summed beside a count of
+    the parts that exceeded 38 digits. Of an overflow Spark's ANSI setting says what happens.
     """
 
-    def __init__(self, column: str) -> None:
-        self.columns = (check_column("sum", column),)
-        self.name = f"sum({column})"
+    _fold = "sum"
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
-        """High and low half of a long, or one double or decimal."""
+        """High and low half of a long, one double, or a decimal and the overflows."""
         kind = types[0]
         if pa.types.is_integer(kind):
             return [pa.int64(), pa.int64()]
-        return [_sum_type("sum", self.columns[0], kind, _MOST_DIGITS)]
+        return _sum_types("sum", self.columns[0], kind)
 
     def result_type(self, types: Sequence[pa.DataType]) -> pa.DataType:
         """Long, double, or a decimal of ten more digits."""
@@ -101,12 +124,12 @@ class Sum(Fold):
             low = (filled << 32) >> 32
             high = (filled >> 32) + ((filled >> 31) & 1)
             return [pa.array(sum_longs(groups, half), mask=empty) for half in (high, low)]
-        return [_sum(groups, values, self.name)]
+        return _sums(groups, values, None)
 
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """Partial sums add up."""
-        if len(partials) == 1:
-            return [_sum(groups, partials[0], self.name)]
+        if not pa.types.is_integer(partials[0].type):
+            return _sums(groups, partials[0], partials[1] if len(partials) > 1 else None)
         empty = np.bincount(groups.ids[valid_rows(partials[0])], minlength=groups.size) == 0
         return [
             pa.array(sum_longs(groups, pc.fill_null(half, 0).to_numpy()), mask=empty)
@@ -115,13 +138,25 @@ class Sum(Fold):
 
     def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
         """Join the halves."""
+        if pa.types.is_decimal(partials[0].type):
+            return self._fitting(*partials)
         if len(partials) == 1:
             return partials[0]
         high, low = partials
         carried = pc.add(high, pc.shift_right(low, 32))
-        return pc.add_checked(
-            pc.multiply_checked(carried, 1 << 32), pc.bit_wise_and(low, int(_LOW))
-        )
+        rest = pc.bit_wise_and(low, int(_LOW))
+        if not self.overflow_raises:
+            return pc.add(pc.multiply(carried, 1 << 32), rest)
+        try:
+            return pc.add_checked(pc.multiply_checked(carried, 1 << 32), rest)
+        except pa.ArrowInvalid:
+            raise self.overflow("a long") from None
+
+    def _fitting(self, sums: pa.Array, overflows: pa.Array) -> pa.Array:
+        over = pc.greater(overflows, 0)
+        if self.overflow_raises and pc.any(over).as_py():
+            raise self.overflow(f"the {_MOST_DIGITS} digits of a decimal")
+        return pc.if_else(over, pa.scalar(None, sums.type), sums)
 
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge:
         """Spark's sum of each half."""
@@ -130,19 +165,22 @@ class Sum(Fold):
                 ("sum({0})", "sum({1})"),
                 "({0} + shiftright({1}, 32)) * 4294967296L + ({1} & 4294967295L)",
             )
-        return NativeMerge(("sum({0})",), f"cast({{0}} as {_sql(self.result_type(types))})")
+        kind = _sql(self.result_type(types))
+        if not pa.types.is_decimal(types[0]):
+            return NativeMerge(("sum({0})",), f"cast({{0}} as {kind})")
+        # A number that fits no decimal is null or an error, as the session has it.
+        fitting = f"if({{1}} > 0, cast({{1}} * 1e38D as {kind}), cast({{0}} as {kind}))"
+        return NativeMerge(("sum({0})", "sum({1})"), fitting)
 
 
-class Mean(Fold):
+class Mean(_Summing):
     """The mean of a column: a double, or for decimals a decimal of four more places."""
 
-    def __init__(self, column: str) -> None:
-        self.columns = (check_column("mean", column),)
-        self.name = f"mean({column})"
+    _fold = "mean"
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
-        """A sum and a count."""
-        return [_sum_type("mean", self.columns[0], types[0], _MOST_DIGITS), pa.int64()]
+        """A count and a sum."""
+        return [pa.int64(), *_sum_types("mean", self.columns[0], types[0])]
 
     def result_type(self, types: Sequence[pa.DataType]) -> pa.DataType:
         """A double, or a decimal of four more digits and places."""
@@ -154,60 +192,71 @@ class Mean(Fold):
         )
 
     def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
-        """Sum and count the values that are not null."""
+        """Count and sum the values that are not null."""
         counts = np.bincount(groups.ids[valid_rows(columns[0])], minlength=groups.size)
-        return [_sum(groups, columns[0], self.name), pa.array(counts.astype(np.int64))]
+        return [pa.array(counts.astype(np.int64)), *_sums(groups, columns[0], None)]
 
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
-        """Sums and counts add up."""
-        sums, counts = partials
-        return [_sum(groups, sums, self.name), pa.array(sum_longs(groups, counts.to_numpy()))]
+        """Counts and sums add up."""
+        counts, sums, *overflows = partials
+        summed = _sums(groups, sums, overflows[0] if overflows else None)
+        return [pa.array(sum_longs(groups, counts.to_numpy())), *summed]
 
     def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
         """Sum over count; null if there was nothing."""
-        sums, counts = partials
+        counts, sums, *overflows = partials
         if not pa.types.is_decimal(sums.type):
             return pc.divide(sums, pc.cast(counts, pa.float64()))
         places = min(_MOST_DIGITS, sums.type.scale + 4)
-        with decimal.localcontext(prec=2 * _MOST_DIGITS, rounding=decimal.ROUND_HALF_UP):
+        most = decimal.Decimal(10) ** (_MOST_DIGITS - places)
+        means: list[decimal.Decimal | None] = []
+        rows = zip(sums.to_pylist(), counts.to_pylist(), overflows[0].to_pylist(), strict=True)
+        with decimal.localcontext(prec=3 * _MOST_DIGITS, rounding=decimal.ROUND_HALF_UP):
             unit = decimal.Decimal(1).scaleb(-places)
-            means = [
-                None if total is None else (total / count).quantize(unit)
-                for total, count in zip(sums.to_pylist(), counts.to_pylist(), strict=True)
-            ]
+            for total, count, over in rows:
+                mean = None if total is None else (total / count).quantize(unit)
+                fits = not over and (mean is None or abs(mean) < most)
+                if not fits and self.overflow_raises:
+                    raise self.overflow(f"the {_MOST_DIGITS} digits of a decimal")
+                means.append(mean if fits else None)
         return pa.array(means, pa.decimal128(_MOST_DIGITS, places))
 
     def native(self, types: Sequence[pa.DataType]) -> NativeMerge | None:
         """Spark's sums, and their quotient."""
-        kind, quotient = types[0], "try_divide({0}, {1})"
-        if pa.types.is_decimal(kind):
-            if kind.precision > _MOST_DIGITS_DIVIDED:
-                return None
-            quotient = f"cast({_quotient(kind.scale)} as {_sql(self.result_type(types))})"
-        return NativeMerge(("sum({0})", "sum({1})"), quotient)
+        kind = types[0]
+        if not pa.types.is_decimal(kind):
+            return NativeMerge(("sum({0})", "sum({1})"), "try_divide({1}, {0})")
+        if kind.precision > _MOST_DIGITS_DIVIDED:
+            return None
+        quotient = f"cast({_quotient(kind.scale)} as {_sql(self.result_type(types))})"
+        return NativeMerge(("sum({0})", "sum({1})", "sum({2})"), quotient)
 
 
-def _sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
-    """The sum as a double or a decimal; null for a group without a value."""
+def _sums(groups: Groups, values: pa.Array, overflows: pa.Array | None) -> list[pa.Array]:
+    """The sum as a double, or as a decimal beside its overflows; null for a group without a value.
+
+    overflows: of the values, if they are sums themselves
+    """
     if pa.types.is_decimal(values.type):
-        return _decimal_sum(groups, values, name)
+        return _decimal_sums(groups, values, overflows)
     valid = valid_rows(values)
     ids = groups.ids[valid]
     numbers = values.drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     sums = np.bincount(ids, weights=numbers, minlength=groups.size).astype(np.float64)
-    return pa.array(sums, mask=np.bincount(ids, minlength=groups.size) == 0)
+    return [pa.array(sums, mask=np.bincount(ids, minlength=groups.size) == 0)]
 
 
-def _decimal_sum(groups: Groups, values: pa.Array, name: str) -> pa.Array:
+def _decimal_sums(groups: Groups, values: pa.Array, overflows: pa.Array | None) -> list[pa.Array]:
     scale = values.type.scale
     # Arrow's sums of 38 digits wrap; those of 76 cannot before there are 10³⁸ values.
     sums = aggregate(groups, values.cast(pa.decimal256(2 * _MOST_DIGITS, scale)), "sum")
-    try:
-        return sums.cast(pa.decimal128(_MOST_DIGITS, scale))
-    except pa.ArrowInvalid:
-        raise SkewlessError(
-            f"{name} exceeds the {_MOST_DIGITS} digits of a decimal: sum a double instead."
-        ) from None
+    most = pa.scalar(decimal.Decimal(10**_MOST_DIGITS).scaleb(-scale), sums.type)
+    over = pc.fill_null(pc.greater_equal(pc.abs(sums), most), False)
+    fitting = pc.if_else(over, pa.scalar(None, sums.type), sums)
+    counts = over.cast(pa.int64())
+    if overflows is not None:
+        counts = pc.add(counts, pa.array(sum_longs(groups, overflows.to_numpy())))
+    return [fitting.cast(pa.decimal128(_MOST_DIGITS, scale)), counts]
 
 
 def _quotient(scale: int) -> str:
@@ -216,11 +265,17 @@ def _quotient(scale: int) -> str:
     Spark gives a quotient of 34 digits by a long exactly four more places, but never fewer than
     six: where that is too many, the sum is divided by as many powers of ten more.
     """
-    total = f"cast({{0}} as decimal(34, {scale}))"
+    total = f"cast({{1}} as decimal(34, {scale}))"
     if scale >= 2:
-        return f"try_divide({total}, cast({{1}} as decimal(20, 0)))"
+        return f"try_divide({total}, cast({{0}} as decimal(20, 0)))"
     shift = 10 ** (2 - scale)
-    return f"try_divide({total}, cast({{1}} * {shift} as decimal(20, 0))) * {shift}"
+    return f"try_divide({total}, cast({{0}} * {shift} as decimal(20, 0))) * {shift}"
+
+
+def _sum_types(fold: str, column: str, kind: pa.DataType) -> list[pa.DataType]:
+    """What a sum travels as: a decimal has a count of its overflows beside it."""
+    sums = _sum_type(fold, column, kind, _MOST_DIGITS)
+    return [sums, pa.int64()] if pa.types.is_decimal(sums) else [sums]
 
 
 def _sum_type(fold: str, column: str, kind: pa.DataType, digits: int) -> pa.DataType:

@@ -62,6 +62,11 @@ class PerKeyFold(Fold):
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The pickled state."""
+        if not types:
+            raise SkewlessError(
+                f"Fold '{self.name}' has no columns, so its `reduce` would see no messages: name "
+                "at least one in `columns`."
+            )
         if not isinstance(getattr(self, "result", None), pa.DataType):
             raise SkewlessError(
                 f"Fold '{self.name}' must say the Arrow type of its result: "

@@ -11,6 +11,7 @@ stream each micro-batch teaches the next.
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -30,12 +31,16 @@ from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.schemes.proactive.scheduler import ProactivePlan, ProactiveTally, estimates
 from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
+from skewless.spark.conform import declared_for_map
 from skewless.spark.control import Control, read_source_report, reports_of, source_reports
 from skewless.spark.inputs import (
     Key,
     check_scheme,
     check_server,
+    check_share,
     check_worker_count,
+    column_named,
+    free_name,
     hashable,
     key_columns,
     make_plan,
@@ -45,12 +50,15 @@ from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_fol
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import in_python, place, row_by_row
 from skewless.spark.tasks import Task, WorkerReport, last_attempts
-from skewless.spark.timing import COST, IDENTITY, KEY, REPORT, MapFunction, MapJob, spark_kind
+from skewless.spark.timing import REPORT, MapFunction, MapJob
 from skewless.spark.version import ArrowFunction, to_partitions
+from skewless.spark.wire import identity_by_bytes, to_wire
+from skewless.spark.workers import WORKER
 from skewless.spark.workers_python import check_workers_python
 
 SHARE = 0.1
-_SENT = "sent"
+_IDENTITY, _KEY, _COST, _SENT = "identity", "key", "cost", "sent"
+_WAVE = "skewless: first wave"
 _ROUTED = "struct<worker: int, cost: double>"
 # What `balanced_map` keeps for each of its results: a batch's first wave, until it is released.
 _FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame | None] = WeakKeyDictionary()
@@ -97,7 +105,7 @@ def balanced_map(
     plan = make_plan(made, workers, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(
-        _prepared(df, cost_key),
+        *_prepared(df, cost_key),
         tuple(df.columns),
         function,
         df.sparkSession.createDataFrame([], schema).schema,
@@ -138,12 +146,16 @@ def release(result: DataFrame) -> None:
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A function and the rows it shall have: c0, c1, …, the key's identity and the key.
+    """A function and the rows it shall have: the user's columns, the key's identity and the key.
 
-    On the partition of its worker a row also says what it is expected to cost.
+    On the partition of its worker a row also says what it is expected to cost, and which worker
+    that is. The user's columns may have any names, also twice; for Spark's mapInArrow, which takes
+    fewer, they get others right in front of it. (Below a filter these would be aliases, of which
+    Spark's optimiser compares all with all.)
     """
 
     rows: DataFrame
+    names: dict[str, str]
     columns: tuple[str, ...]
     function: MapFunction
     schema: StructType
@@ -153,15 +165,27 @@ class _Mapping:
 
     def placed(self) -> DataFrame:
         """The rows on the partitions of their workers, by the first plan."""
-        placed = place(self.rows, F.col(IDENTITY), self.scheme, self.plan, self.workers)
-        return _of_unknown_cost(placed)
+        identity = F.col(self.names[_IDENTITY])
+        return self.of_unknown_cost(
+            place(self.rows, identity, self.scheme, self.plan, self.workers)
+        )
+
+    def of_unknown_cost(self, placed: DataFrame) -> DataFrame:
+        """The rows on the partitions of their workers, all of them taken to cost the same."""
+        return self._arrived(placed, F.lit(0.0))
+
+    def _arrived(self, placed: DataFrame, cost: Column) -> DataFrame:
+        names = {self.names[_COST]: cost, self.names[WORKER]: F.spark_partition_id()}
+        whole = placed.withColumns(names).drop(self.names[_SENT])
+        return whole.toDF(*(f"c{i}" for i in range(len(whole.columns))))
 
     def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
         """The rows on the partitions of their workers, by a plan or that of the batch."""
-        sent = in_python(_cost_routing(self.scheme, source), _ROUTED, F.col(IDENTITY))
-        routed = row_by_row(rows).withColumn(_SENT, sent)
-        placed = to_partitions(routed, self.workers, F.col(f"{_SENT}.worker"))
-        return placed.select(*rows.columns, F.col(f"{_SENT}.cost").alias(COST))
+        identity, sent = F.col(self.names[_IDENTITY]), self.names[_SENT]
+        way = in_python(_cost_routing(self.scheme, source), _ROUTED, identity)
+        routed = row_by_row(rows).withColumn(sent, way)
+        placed = to_partitions(routed, self.workers, F.col(f"{sent}.worker"))
+        return self._arrived(placed, F.col(f"{sent}.cost"))
 
     def mapped(self, placed: DataFrame) -> DataFrame:
         """The function's results, and nothing learned from it."""
@@ -171,8 +195,13 @@ class _Mapping:
     def timed(self, placed: DataFrame) -> DataFrame:
         """The function's results, and on a task's last row its report."""
         job = self._job(learning=self.by_cost, reports=True)
-        schema = StructType([*self.schema.fields]).add(REPORT, StringType())
+        schema = StructType([*self.schema.fields]).add(self.report, StringType())
         return placed.mapInArrow(_running(job), schema)
+
+    @property
+    def report(self) -> str:
+        """The name of the column that carries reports, which no result has."""
+        return free_name(self.schema.names, REPORT)
 
     @property
     def by_cost(self) -> bool:
@@ -180,26 +209,27 @@ class _Mapping:
         return isinstance(self.scheme, ProactiveShuffleGrouping)
 
     def _job(self, learning: bool, reports: bool) -> MapJob:
-        kinds = tuple(spark_kind(field.dataType) for field in self.schema.fields)
         plan = self.plan if learning else None
-        return MapJob(self.function, self.columns, kinds, self.by_cost, plan, reports)
+        declared = declared_for_map(self.schema)
+        return MapJob(self.function, self.columns, declared, self.by_cost, plan, reports)
 
     def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
         """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
         rows = self.rows
-        first_wave = _in_first_wave(rows, share)
+        first_wave = _in_first_wave(self, share)
         # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
         # results comes out again the same, which routing in the order of arrival cannot promise.
         dealt = rows.filter(first_wave).repartition(self.workers)
-        first = self.timed(_of_unknown_cost(dealt)).persist()
+        first = self.timed(self.of_unknown_cost(dealt)).persist()
         try:
-            told = first.select(REPORT).filter(F.col(REPORT).isNotNull()).collect()
+            report = F.col(self.report)
+            told = first.select(report).filter(report.isNotNull()).collect()
         except Exception:
             first.unpersist()
             raise
         plan = self._learned([row[0] for row in told])
         second = self.placed_by_cost(rows.filter(~first_wave), plan)
-        return first.drop(REPORT).union(self.mapped(second)), first
+        return first.drop(self.report).union(self.mapped(second)), first
 
     def _learned(self, told: list[str]) -> Any:
         found = source_reports(told, empty_report(self.scheme, self.plan))
@@ -227,8 +257,8 @@ class _Mapping:
                 observer.saw_batch(scheme, workers, progress, seen)
 
         after_each_batch(self.rows.sparkSession, metric, batch_done)
-        seen = self.timed(placed).observe(metric, reports_of(f"`{REPORT}`"))
-        return seen.drop(REPORT)
+        seen = self.timed(placed).observe(metric, reports_of(self.report))
+        return seen.drop(self.report)
 
 
 class CostControl(Control):
@@ -290,10 +320,6 @@ def _cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
     return workers_of
 
 
-def _of_unknown_cost(placed: DataFrame) -> DataFrame:
-    return placed.withColumn(COST, F.lit(0.0))
-
-
 def _running(job: MapJob) -> MapFunction:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return job.run(batches)
@@ -307,20 +333,29 @@ def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
     return last_attempts(WorkerReport(*fact["worker"]) for fact in facts)
 
 
-def _prepared(df: DataFrame, cost_key: Key) -> DataFrame:
-    """The columns under names of our own, so that any names will do, and the key beside them."""
-    keys, _ = key_columns(df, cost_key)
-    identity = F.xxhash64(*keys)
-    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(keys)))
-    names = [f"c{i}" for i in range(len(df.columns))]
-    return df.select("*", identity, key).toDF(*names, IDENTITY, KEY)
+def _prepared(df: DataFrame, cost_key: Key) -> tuple[DataFrame, dict[str, str]]:
+    """The rows with the identity of their key and the key, and how columns of ours are called."""
+    keys, fields = key_columns(df, cost_key)
+    shown = [to_wire(column, f.dataType) for column, f in zip(keys, fields, strict=True)]
+    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(shown)))
+    ours = (_IDENTITY, _KEY, _COST, _SENT, WORKER)
+    names = {name: free_name(df.columns, f"skewless_{name}") for name in ours}
+    identity = identity_by_bytes(keys, fields).alias(names[_IDENTITY])
+    return df.select("*", identity, key.alias(names[_KEY])), names
 
 
-def _in_first_wave(rows: DataFrame, share: float) -> Column:
+def _in_first_wave(mapping: _Mapping, share: float) -> Column:
     """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
-    fields = rows.schema.fields[:-2]
-    hashed = [F.col(field.name) for field in fields if hashable(field.dataType)]
-    drawn = F.shiftrightunsigned(F.xxhash64(F.lit("skewless: first wave"), *hashed), 33)
+    fields = mapping.rows.schema.fields
+    if all(hashable(field.dataType) for field in fields):
+        hashed = F.xxhash64(F.lit(_WAVE), F.col("*"))
+    else:
+        named = Counter(name.lower() for name in mapping.rows.columns)
+        once = [f for f in fields if named[f.name.lower()] == 1 and hashable(f.dataType)]
+        hashed = F.xxhash64(F.lit(_WAVE), *(column_named(f.name) for f in once))
+    # A condition of which Spark cannot know that it is one of the row alone: else its optimiser
+    # infers it for all names that a column goes by, which takes a minute for 300 of them.
+    drawn = F.when(F.spark_partition_id() >= 0, F.shiftrightunsigned(hashed, 33))
     return drawn < F.lit(int(share * 2**31))
 
 
@@ -347,6 +382,7 @@ def _check(
             f"balanced_map takes a function from batches to batches, as Spark's mapInArrow does, "
             f"not {function!r}."
         )
+    check_share("The share of the first wave", share)
     if not 0 < share < 1:
         raise SkewlessError(
             f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."

@@ -20,6 +20,7 @@ from skewless.folds import Fold, check_fold
 from skewless.folds.worker import fold_batches, split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
+from skewless.spark.conform import declared_for_apply
 from skewless.spark.control import Control, learns_between_batches
 from skewless.spark.inputs import (
     DEFAULT,
@@ -28,19 +29,19 @@ from skewless.spark.inputs import (
     Salt,
     check_scheme,
     check_server,
-    column_named,
     make_plan,
+    whole,
     worker_count,
 )
-from skewless.spark.job import BoundFolds, bind
-from skewless.spark.keys import Keys, group_keys
+from skewless.spark.job import BoundFolds, arrow_type, bind
+from skewless.spark.keys import SALT, Keys, group_keys
 from skewless.spark.merge import merge_by_key
 from skewless.spark.observe import Observer
-from skewless.spark.plans import stream_folder
+from skewless.spark.plans import StreamFolder, stream_folder
 from skewless.spark.route import place, salt_of
 from skewless.spark.stream import merge_stream
-from skewless.spark.tasks import Task
 from skewless.spark.watch import Watch
+from skewless.spark.workers import arrived, with_worker
 from skewless.spark.workers_python import check_workers_python
 
 MOST_KEYS = 1_000_000
@@ -80,13 +81,14 @@ def group(
     count = worker_count(df, workers)
     learning = checkpoint is not None and learns_between_batches(made)
     used = make_plan(made, count, seed, plan, learning)
+    most_keys, most_bytes = whole("most_keys", most_keys), whole("most_bytes", most_bytes)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
             f"A worker must be allowed to hold at least 1 key and 1 byte, not {most_keys} keys "
             f"and {most_bytes} bytes: give most_keys and most_bytes of 1 or more."
         )
     keys = group_keys(df, key)
-    control = None
+    control = folder = None
     if checkpoint is not None:
         if not df.isStreaming:
             raise SkewlessError(
@@ -99,13 +101,24 @@ def group(
             control = Control(folder)
             control.begin(used)
     salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
-    whole = None
+    for_groups = None
     if scheme is None and control is None:
         one = check_scheme(DEFAULT_FOR_WHOLE_GROUPS)
         first = one.plan(count, seed)
-        whole = Grouping(df, keys, one, first, count, most_keys, most_bytes, None, observer)
+        for_groups = Grouping(df, keys, one, first, count, most_keys, most_bytes, None, observer)
     return Grouping(
-        df, keys, made, used, count, most_keys, most_bytes, control, observer, salted, whole
+        df,
+        keys,
+        made,
+        used,
+        count,
+        most_keys,
+        most_bytes,
+        control,
+        observer,
+        salted,
+        folder,
+        for_groups,
     )
 
 
@@ -123,7 +136,8 @@ class Grouping:
     control: Control | None = None
     observer: Observer | None = None
     salt: Salt | None = None
-    whole: Grouping | None = None  # the same for `apply`, where no scheme was asked for
+    folder: StreamFolder | None = None
+    for_groups: Grouping | None = None  # the same for `apply`, where no scheme was asked for
 
     def fold(
         self,
@@ -142,6 +156,8 @@ class Grouping:
         bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
         for fold in folds if sample is not None else ():
             check_fold(fold, sample or {})
+        if self.folder is not None:
+            self.folder.claim_state(bound.facts)
         watch = None
         if self.control is not None or self.observer is not None:
             watch = Watch(self.scheme.spec, self.workers, self.control, self.observer)
@@ -162,11 +178,14 @@ class Grouping:
         if watch is not None:
             return watch.folded(placed, bound)
         job = bound.job
+        if not bound.tells_workers_apart:
+            return placed.mapInArrow(lambda rows: fold_batches(job, rows), bound.partial_schema)
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            return fold_batches(job.on_worker(Task.current().partition), batches)
+            worker, mine = arrived(batches)
+            return fold_batches(job.on_worker(worker), mine)
 
-        return placed.mapInArrow(fold, bound.partial_schema)
+        return with_worker(placed).mapInArrow(fold, bound.partial_schema)
 
     def apply(
         self, function: Callable[[pa.Table], pa.Table], schema: StructType | str
@@ -176,8 +195,8 @@ class Grouping:
         Only for schemes that give a key one worker. The function takes and gives Arrow tables, as
         in Spark's `applyInArrow`; one key's rows must fit into memory.
         """
-        if self.whole is not None:
-            return self.whole.apply(function, schema)
+        if self.for_groups is not None:
+            return self.for_groups.apply(function, schema)
         if not self.scheme.one_worker_per_key:
             raise SkewlessError(
                 f"Scheme '{self.scheme.spec}' spreads a key over several workers, so no worker "
@@ -190,6 +209,10 @@ class Grouping:
                 "fold, skewless.spark.per_worker, or foreachBatch."
             )
         count, names = len(self.keys.names()), self.df.columns
+        for field in self.df.schema.fields:
+            arrow_type(field.name, field.dataType)  # says now if Python cannot have it
+        spark = self.df.sparkSession
+        declared = declared_for_apply(spark, spark.createDataFrame([], schema).schema)
 
         def named(table: pa.Table) -> pa.Table:
             result = function(table.rename_columns(names))
@@ -199,12 +222,12 @@ class Grouping:
                     f"The function of apply returned {kind}: let it return a pyarrow.Table, an "
                     "empty one for no rows."
                 )
-            return result
+            return declared.conform(result)
 
         def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             return split_sorted(count, batches, named)
 
-        placed = self._placed([column_named(name) for name in names])
+        placed = self._placed(None)
         return placed.sortWithinPartitions(*self.keys.names()).mapInArrow(call, schema)
 
     def describe(self, *folds: Fold) -> str:
@@ -239,15 +262,17 @@ class Grouping:
         """Print what `fold` will run, in words; see the DataFrame's own explain for the plan."""
         print(self.describe(*folds))
 
-    def _placed(self, values: list[Column], watch: Watch | None = None) -> DataFrame:
-        """The keys and values, under internal names, on the partitions of their workers."""
+    def _placed(self, values: list[Column] | None, watch: Watch | None = None) -> DataFrame:
+        """The keys and values, under internal names, on the partitions of their workers.
+
+        values: None for all columns
+        """
         rows = self.keys.select(self.df, values)
         identity = self.keys.identity()
         if watch is not None and self.control is not None:
             return watch.placed(rows, identity, self.control)
         if self.salt is None:
             return place(rows, identity, self.scheme, self.plan, self.workers)
-        salt = f"v{len(values)}"
-        rows = self.keys.select(self.df, [*values, self.salt.hashed])
-        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(salt))
-        return placed.drop(salt)
+        rows = self.keys.select(self.df, values, self.salt.hashed)
+        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(SALT))
+        return placed.drop(SALT)

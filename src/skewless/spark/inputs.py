@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, SupportsIndex
@@ -15,7 +16,6 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     MapType,
-    StringType,
     StructField,
     StructType,
 )
@@ -24,7 +24,8 @@ from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import Arrays, check_workers
-from skewless.spark.version import check_version, collation_of, is_variant
+from skewless.spark.version import check_version, is_variant
+from skewless.spark.wire import check_key
 
 Key = str | Column | Sequence[str | Column]
 DEFAULT = "graded"  # the scheme that is best in general
@@ -37,10 +38,12 @@ WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 def check_server(df: DataFrame) -> None:
     """Refuse a DataFrame of an old Spark: a new client may talk to an old server."""
     if not hasattr(df, "sparkSession"):
-        raise SkewlessError(
-            f"Routing takes a Spark DataFrame, not a {type(df).__name__}: "
-            "make one with spark.createDataFrame or spark.read."
-        )
+        kind, way = f"a {type(df).__name__}", "make one with spark.createDataFrame or spark.read"
+        if type(df).__module__.startswith("pyspark.pandas"):
+            kind, way = f"a pandas-on-Spark {type(df).__name__}", "hand over its to_spark()"
+        elif type(df).__module__.startswith("pandas"):
+            kind, way = f"a pandas {type(df).__name__}", "make one with spark.createDataFrame"
+        raise SkewlessError(f"Routing takes a Spark DataFrame, not {kind}: {way}.")
     check_version(df.sparkSession.version, "The Spark server")
 
 
@@ -60,15 +63,33 @@ class Salt:
 def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructField:
     """The name and type of a column or expression, by analysis alone; an unknown one is refused."""
     try:
-        return df.select(column).schema.fields[0]
+        fields = df.select(column).schema.fields
     except AnalysisException as error:
         if isinstance(column, str):
+            same, named = name_rule(df), _unquoted(column)
+            found = [name for name in df.columns if same(name) == same(named)]
+            if len(found) > 1:
+                raise SkewlessError(
+                    f"The DataFrame has {len(found)} columns called '{named}': rename all but "
+                    "one of them, for example with toDF(...), first."
+                ) from None
             raise unknown("column", column, df.columns) from None
         reason = str(error).splitlines()[0]
         raise SkewlessError(
             f"The {what} {column} cannot be computed from the columns {', '.join(df.columns)}: "
             f"{reason}"
         ) from None
+    if len(fields) != 1 or (isinstance(column, str) and column == "*"):
+        raise SkewlessError(
+            f"The {what} '{column}' is not one column: name each column of it in a list."
+        )
+    return fields[0]
+
+
+def name_rule(df: DataFrame) -> Callable[[str], str]:
+    """Two names are of one column where this makes them equal, as the session has it."""
+    exactly = str(df.sparkSession.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    return str if exactly else str.lower
 
 
 def key_columns(
@@ -80,11 +101,7 @@ def key_columns(
     """
     columns, fields = _columns_of(df, key, "key", windows)
     for field in fields:
-        if isinstance(field.dataType, MapType) or is_variant(field.dataType):
-            raise SkewlessError(
-                f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a key: "
-                "Spark groups by no such value; take fields out of it first."
-            )
+        check_key(field.name, field.dataType)
     return columns, fields
 
 
@@ -99,9 +116,11 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
                     "salt: Spark hashes no such value; take fields out of it first."
                 )
         return Salt(tuple(columns), tuple(field.name for field in fields))
-    keys = {field.name.lower() for field in key}
-    names = [f.name for f in df.schema.fields if hashable(f.dataType)]
-    others = tuple(name for name in names if name.lower() not in keys)
+    same = name_rule(df)
+    keys, counts = {same(field.name) for field in key}, Counter(map(same, df.columns))
+    # Of two columns with one name none can be named.
+    names = [f.name for f in df.schema.fields if hashable(f.dataType) and counts[same(f.name)] == 1]
+    others = tuple(name for name in names if same(name) not in keys)
     if not others:
         raise SkewlessError(
             "This plan splits hot keys by a hash of what tells their rows apart, and beside the "
@@ -114,6 +133,19 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
 def column_named(name: str) -> Column:
     """The column of exactly this name, whatever characters are in it."""
     return F.col(f"`{name.replace('`', '``')}`")
+
+
+def _unquoted(name: str) -> str:
+    """The name itself, of one that may stand in backticks."""
+    return name[1:-1].replace("``", "`") if name[:1] == name[-1:] == "`" else name
+
+
+def free_name(taken: Iterable[str], wanted: str) -> str:
+    """The name, or one like it that is not taken, however Spark compares names."""
+    names = {name.lower() for name in taken}
+    while wanted in names:
+        wanted += "_"
+    return wanted
 
 
 def _columns_of(
@@ -177,27 +209,12 @@ def hashable(kind: DataType) -> bool:
     return not isinstance(kind, MapType) and not is_variant(kind)
 
 
-def check_group_key(name: str, kind: DataType) -> None:
-    """Refuse a key that a worker could not tell apart as Spark does."""
-    if hasattr(kind, "fields") or hasattr(kind, "elementType"):
-        raise SkewlessError(
-            f"Column '{name}' of type {kind.simpleString()} cannot be grouped by as a whole: "
-            "give its fields as a list of key columns."
-        )
-    check_collation(name, kind)
-
-
-def check_collation(name: str, kind: DataType) -> None:
-    """Refuse text that Spark compares otherwise than by its bytes."""
-    if isinstance(kind, StringType) and collation_of(kind) != "UTF8_BINARY":
-        raise SkewlessError(
-            f"Column '{name}' has the collation {kind.collation}, by which different texts may be "
-            "equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
-        )
-
-
 def check_scheme(scheme: Scheme | str) -> Scheme:
     """The scheme, if sources that do not talk to each other can follow it."""
+    if not isinstance(scheme, Scheme | str):
+        raise SkewlessError(
+            f"A scheme is one of skewless.schemes or a text such as 'partial', not {scheme!r}."
+        )
     made = scheme_of(scheme)
     if made.learns == "stream":
         raise SkewlessError(
@@ -222,11 +239,22 @@ def worker_count(df: DataFrame, workers: SupportsIndex | None) -> int:
 
 def check_worker_count(workers: SupportsIndex) -> int:
     """The number of workers as an int, whatever kind of whole number it is."""
-    if isinstance(workers, bool) or not hasattr(workers, "__index__"):
-        raise SkewlessError(f"The number of workers is a whole number, not {workers!r}.")
-    count = index(workers)
+    count = whole("The number of workers", workers)
     check_workers(count)
     return count
+
+
+def whole(what: str, value: Any) -> int:
+    """The whole number as an int, or one sentence that it is none."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise SkewlessError(f"{what} is a whole number, not {value!r}.")
+    return index(value)
+
+
+def check_share(what: str, value: Any) -> None:
+    """Refuse a share that is no number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise SkewlessError(f"{what} is a number, not {value!r}.")
 
 
 def make_plan(
@@ -238,7 +266,7 @@ def make_plan(
             f"Scheme '{scheme.spec}' learns its plan from the first messages: "
             "hand a learned plan to plan=, or group a stream with checkpoint=."
         )
-    first = scheme.plan(workers, seed)
+    first = scheme.plan(workers, whole("seed", seed))
     if plan is None:
         return first
     if type(plan) is not type(first):

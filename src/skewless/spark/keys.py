@@ -14,9 +14,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from skewless.errors import SkewlessError
-from skewless.spark.inputs import SESSION, WINDOW, Key, check_group_key, key_columns
+from skewless.spark.inputs import SESSION, WINDOW, Key, key_columns
+from skewless.spark.wire import check_collation, from_wire, identity, to_wire, wire_type
 
 WATERMARK = "spark.watermarkDelayMs"
+SALT = "salt"
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,26 @@ class Keys:
         """The internal names of the columns that Spark merges by."""
         return [f"g{i}" for i in range(len(self.fields))]
 
-    def select(self, df: DataFrame, values: list[Column]) -> DataFrame:
-        """The flat keys, then the values as v0, v1, …"""
-        sent = [column.alias(f"v{i}") for i, column in enumerate(values)]
-        named = [c.alias(g) for c, g in zip(self.columns, self.group_names(), strict=True)]
+    def select(
+        self, df: DataFrame, values: list[Column] | None, salt: Column | None = None
+    ) -> DataFrame:
+        """The flat keys, then the values as v0, v1, …, then the salt if there is one.
+
+        values: None for all columns, whatever they are called, even if two have one name
+        """
+        count = len(df.columns if values is None else values)
+        sent = [f"v{i}" for i in range(count)] + ([] if salt is None else [SALT])
+        chosen = [*(["*"] if values is None else values), *([] if salt is None else [salt])]
+        taken = df.select(*self.columns, *chosen).toDF(*self.group_names(), *sent)
         names = iter(self.names())
         flat = [
-            F.col(f"{group}.{part}" if part else group).alias(next(names))
+            (F.col(f"{group}.{part}") if part else to_wire(F.col(group), field.dataType)).alias(
+                next(names)
+            )
             for field, group in zip(self.fields, self.group_names(), strict=True)
             for part in _parts(field)
         ]
-        return df.select(*named, *sent).select(*flat, *(f"v{i}" for i in range(len(sent))))
+        return taken.select(*flat, *sent)
 
     def routing_fields(self) -> list[StructField]:
         """What routes: the columns beside a window, so that a hot key stays known over time."""
@@ -58,7 +69,9 @@ class Keys:
     def identity(self) -> Column:
         """The hash that routes."""
         routing = self.routing_fields()
-        return F.xxhash64(*(name for field, _, name in self._flat() if field in routing))
+        sent = zip(self._flat(), self.flat_fields(), strict=True)
+        mine = [(name, wired) for (field, _, name), wired in sent if field in routing]
+        return identity([F.col(name) for name, _ in mine], [wired for _, wired in mine])
 
     def together(self) -> list[Column]:
         """The flat columns as what Spark merges by, with the watermark on them again."""
@@ -73,7 +86,10 @@ class Keys:
     def outer(self) -> list[Column]:
         """What Spark merged by, under the user's names."""
         pairs = zip(self.group_names(), self.fields, strict=True)
-        return [F.col(group).alias(f.name, metadata=f.metadata) for group, f in pairs]
+        return [
+            from_wire(F.col(group), f.dataType).alias(f.name, metadata=f.metadata)
+            for group, f in pairs
+        ]
 
     def expiry(self) -> str | None:
         """The flat column at whose time a key is final: a window's end; None if no key ends."""
@@ -98,7 +114,7 @@ def group_keys(df: DataFrame, key: Key) -> Keys:
                 "could join two sessions of another: use a window of fixed length."
             )
         if not _is_window(field):
-            check_group_key(field.name, field.dataType)
+            check_collation(field.name, field.dataType)
     if sum(map(_is_window, fields)) > 1:
         raise SkewlessError("A key takes one time window: give one window column, not several.")
     return Keys(tuple(columns), tuple(fields))
@@ -113,6 +129,7 @@ def _parts(field: StructField) -> list[str]:
 
 
 def _inner(field: StructField, part: str) -> StructField:
-    if not isinstance(field.dataType, StructType):
-        return field
+    if not part:
+        return StructField(field.name, wire_type(field.dataType))
+    assert isinstance(field.dataType, StructType)
     return StructField(f"{field.name}.{part}", field.dataType[part].dataType)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from skewless._version import __version__
 from skewless.compiled.shipping import Shipment
@@ -25,9 +24,18 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.codec import pack, unpack
-from skewless.spark.inputs import Key, check_scheme, check_server, check_worker_count, key_columns
+from skewless.spark.inputs import (
+    Key,
+    check_scheme,
+    check_server,
+    check_share,
+    check_worker_count,
+    key_columns,
+    whole,
+)
 from skewless.spark.route import TaskRouter
 from skewless.spark.tasks import Task
+from skewless.spark.wire import identity
 from skewless.spark.workers_python import check_workers_python
 
 _REPORT = "partition int, messages long, report binary"
@@ -60,6 +68,7 @@ def learn(
             f"Scheme '{made.spec}' learns nothing from the keys: leave plan= out, or use for "
             "example 'distribution-aware' or 'd-choices'."
         )
+    check_share("The sample", sample)
     if not 0 < sample <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     if df.isStreaming:
@@ -67,10 +76,9 @@ def learn(
             "A plan is learned from a batch DataFrame, not from a stream: read a part of the "
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
-    first = made.plan(check_worker_count(workers), seed)
+    first = made.plan(check_worker_count(workers), whole("seed", seed))
     check_workers_python(df.sparkSession, __version__)
-    keys, _ = key_columns(df, key)
-    identities = df.select(F.xxhash64(*keys).alias("identity"))
+    identities = df.select(identity(*key_columns(df, key)).alias("identity"))
     if sample < 1:
         identities = identities.sample(sample, seed)
     found = identities.mapInArrow(_reporting(made, first), _REPORT).collect()

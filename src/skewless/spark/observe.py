@@ -6,6 +6,7 @@ counts, so a retried stage changes nothing (see `tasks`).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
@@ -22,10 +23,13 @@ from pyspark.sql import functions as F
 from skewless import measures
 from skewless.errors import SkewlessError
 from skewless.spark.endpoint import Endpoint
+from skewless.spark.observed import Observed
 from skewless.spark.tasks import WorkerReport, per_worker, worker_reports
 
 _POLL_S = 0.05
+_REST = 50  # of its time the observer asks at most one part in so many
 RECORDS_KEPT = 10_000
+AWAITED_KEPT = 1_000
 SCHEMA = (
     "scheme string, workers int, run string, batch long, ended_s double, messages long, "
     "loads array<long>, imbalance double, stddev double, stddev_percent double, partials long, "
@@ -74,7 +78,8 @@ class Record:
 class Observer:
     """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
 
-    It keeps the last RECORDS_KEPT records; the log has them all.
+    It keeps the last RECORDS_KEPT records; the log has them all. Of groupings whose action has not
+    run it awaits the last AWAITED_KEPT.
 
     log: a file to which each record is added as a line of JSON
     port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
@@ -83,7 +88,9 @@ class Observer:
     def __init__(self, log: str | Path | None = None, port: int | None = None) -> None:
         self._records: deque[Record] = deque(maxlen=RECORDS_KEPT)
         self._lock = threading.Lock()
-        self._waiting: list[threading.Thread] = []
+        self._awaited: deque[_Awaited] = deque(maxlen=AWAITED_KEPT)
+        self._asks = threading.Lock()
+        self._asking: threading.Thread | None = None
         self._log = None if log is None else Path(log)
         if self._log is not None and not self._log.parent.is_dir():
             raise SkewlessError(
@@ -98,15 +105,15 @@ class Observer:
         """Where Prometheus finds the endpoint, if there is one."""
         return None if self._endpoint is None else self._endpoint.port
 
-    def records(self, timeout_s: float = 5.0) -> list[Record]:
+    def records(self, timeout_s: float = 0.0) -> list[Record]:
         """The records so far, the last RECORDS_KEPT of them.
 
-        timeout_s: how long to wait for batch jobs of which Spark has not yet told; a grouping
-        whose action has not run counts as one
+        timeout_s: how long to wait for batch jobs that run meanwhile; a grouping whose action never
+        runs counts as one. What has ended is known at once
         """
         ends_s = time.monotonic() + timeout_s
-        for thread in self._waiting:
-            thread.join(max(0.0, ends_s - time.monotonic()))
+        while self._ask() and time.monotonic() < ends_s:
+            time.sleep(_POLL_S)
         with self._lock:
             return list(self._records)
 
@@ -141,35 +148,72 @@ class Observer:
         self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))
 
     def watch(
-        self,
-        scheme: str,
-        workers: int,
-        run: str,
-        partials: Observation,
-        results: Observation,
-        session: SparkSession,
+        self, scheme: str, workers: int, run: str, partials: Observation, results: Observation
     ) -> None:
-        """Await a batch job, beside the caller: Spark tells only once its action has run.
+        """Await a batch job: Spark tells only once its action has run, if it ever does.
 
         Of an action that failed before any result came, and of one without rows, classic Spark
         tells the same: nothing was seen. Neither is recorded.
         """
+        with self._lock:
+            self._awaited.append(_Awaited(scheme, workers, run, Observed(partials, results)))
+            tells = self._log is not None or self._endpoint is not None
+            if tells and (self._asking is None or not self._asking.is_alive()):
+                self._asking = threading.Thread(
+                    target=self._keep_asking, name="skewless-observer", daemon=True
+                )
+                self._asking.start()
 
-        def wait() -> None:
-            try:
-                at_workers, at_merge = _observed(partials, results, session)
-            except Exception:  # the session ended, or the action failed: there is nothing to tell
-                logging.getLogger(__name__).debug("Run %s was not observed.", run, exc_info=True)
-                return
-            seen = worker_reports(at_workers.get("reports", []))
-            keys = int(at_merge.get("keys", 0))
-            if seen and keys:
-                seconds = max(r.ended_s for r in seen) - min(r.started_s for r in seen)
-                self.add(make_record(scheme, workers, run, None, seen, keys, seconds))
+    def _keep_asking(self) -> None:
+        """For the log and the endpoint, which nobody asks: ask until no job is awaited."""
+        while True:
+            start_s = time.perf_counter()
+            self._ask()
+            with self._lock:
+                if not self._awaited:
+                    self._asking = None
+                    return
+            time.sleep(max(_POLL_S, _REST * (time.perf_counter() - start_s)))
 
-        thread = threading.Thread(target=wait, name=f"skewless-{run}", daemon=True)
-        thread.start()
-        self._waiting = [other for other in self._waiting if other.is_alive()] + [thread]
+    def _ask(self) -> bool:
+        """Record the jobs that Spark has told of since; are others still awaited?"""
+        with self._asks:
+            for job in list(self._awaited):
+                try:
+                    record = job.record()
+                except Exception:  # the session ended: there is nothing to tell
+                    told = logging.getLogger(__name__)
+                    told.debug("Run %s was not observed.", job.run, exc_info=True)
+                    record = []
+                if record is not None:
+                    with self._lock, contextlib.suppress(ValueError):  # forgotten meanwhile
+                        self._awaited.remove(job)
+                    for each in record:
+                        self.add(each)
+            return bool(self._awaited)
+
+
+@dataclass(frozen=True, eq=False)
+class _Awaited:
+    """A batch job of which Spark has not told yet."""
+
+    scheme: str
+    workers: int
+    run: str
+    observed: Observed
+
+    def record(self) -> list[Record] | None:
+        """The record, or none if nothing was seen; None as long as no action has ended."""
+        found = self.observed.seen()
+        if found is None:
+            return None
+        at_workers, at_merge = found
+        seen = worker_reports(at_workers.get("reports", []))
+        keys = int(at_merge.get("keys", 0))
+        if not seen or not keys:
+            return []
+        seconds = max(r.ended_s for r in seen) - min(r.started_s for r in seen)
+        return [make_record(self.scheme, self.workers, self.run, None, seen, keys, seconds)]
 
 
 def counted_keys() -> Any:
@@ -209,17 +253,3 @@ def make_record(
         busy_s=per_worker(seen, "busy_s", workers).tolist(),
         flushes=sum(report.flushes for report in seen),
     )
-
-
-def _observed(
-    partials: Observation, results: Observation, session: Any
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What was seen at the workers and at the merge; nothing if the session ended before.
-
-    Classic Spark waits for the action, while Connect has nothing to tell until one succeeded.
-    """
-    if hasattr(session, "is_stopped"):  # only Connect's sessions say that
-        while not results.get and not session.is_stopped:
-            time.sleep(_POLL_S)
-        time.sleep(_POLL_S)  # it tells of one after the other
-    return partials.get, results.get

@@ -40,6 +40,7 @@ from skewless.spark.stream import IN_MEMORY, STATE_STORE, use_rocksdb
 from skewless.spark.surrogates import surrogate
 from skewless.spark.version import StatefulProcessor
 from skewless.spark.watch import Watch
+from skewless.spark.wire import identity as key_identity
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 
@@ -83,7 +84,12 @@ def per_worker(
             "State from batch to batch belongs to a stream, and this DataFrame is none: read it "
             "with spark.readStream, or use group."
         )
-    keys, _ = key_columns(df, key)
+    identity, mode = key_identity(*key_columns(df, key)), output_mode.capitalize()
+    taken = {name.lower() for name in df.columns} & {WORKER, SURROGATE}
+    if taken:
+        raise SkewlessError(
+            f"The DataFrame has a column '{min(taken)}', which per_worker uses itself: rename it."
+        )
     partitions = int(df.sparkSession.conf.get(_PARTITIONS) or 0)
     if partitions < workers:
         raise SkewlessError(
@@ -103,7 +109,6 @@ def per_worker(
         if learns_between_batches(made) and not made.one_worker_per_key:
             control = Control(folder)
             control.begin(plan)
-    identity, mode = F.xxhash64(*keys), output_mode.capitalize()
     chosen = [surrogate(worker) for worker in range(workers)]
     numbers = {number: worker for worker, number in enumerate(chosen)}
     if control is None:

@@ -1,10 +1,10 @@
 """Plans kept beside a stream's checkpoint, each with the number of the batch it is for.
 
-`<checkpoint>/skewless/stream.json` says what the stream is; `plans/<batch>.npz` is what was
-learned before that batch; `batches/<batch>` names the plan that a batch runs with. The first task
-of a batch to start settles that, so that all its tasks, and all of them again after a restart,
-follow one plan although the driver may write the next one meanwhile. Files appear whole or not at
-all.
+`<checkpoint>/skewless/stream.json` says how the stream is routed, `state.json` what it folds;
+`plans/<batch>.npz` is what was learned before that batch; `batches/<batch>` names the plan that a
+batch runs with. The first task of a batch to start settles that, so that all its tasks, and all of
+them again after a restart, follow one plan although the driver may write the next one meanwhile.
+Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.codec import pack, unpack
+from skewless.spark.facts import StateFacts
 
 FORMAT = 1
 KEPT = 100
@@ -83,6 +84,25 @@ class StreamFolder:
                 f"stream has {_words(facts)}: use the same, or a new checkpoint."
             )
 
+    def claim_state(self, facts: StateFacts) -> None:
+        """Keep what the state of the stream is about, or refuse a change once it has started."""
+        path = self.root / "state.json"
+        if path.exists() and self._has_started():
+            before = _read_facts(path)
+            if (tuple(before["key"]), tuple(before["folds"])) != facts:
+                raise SkewlessError(
+                    f"The checkpoint '{self.checkpoint}' was written with "
+                    f"{facts.changes_from((before['key'], before['folds']))}"
+                )
+            return
+        path.unlink(missing_ok=True)
+        _write(path, json.dumps(facts._asdict()).encode())
+
+    def _has_started(self) -> bool:
+        """Whether Spark, if this is its folder too, or a task of ours has begun a batch."""
+        folders = (Path(self.checkpoint) / "offsets", self.root / "batches")
+        return any(path.name.isdigit() for folder in folders for path in folder.glob("*"))
+
     def begin(self, learned: Learned) -> None:
         """Write the first plan, unless the stream has one."""
         if not self._numbers():
@@ -123,6 +143,12 @@ class StreamFolder:
 
     def _newest(self, batch: int) -> int:
         numbers = [number for number in self._numbers() if number <= batch]
+        if not numbers and self._numbers():
+            raise SkewlessError(
+                f"The plans in '{self.root}' begin with batch {min(self._numbers())}, and this "
+                f"stream is at batch {batch}: they are of an older stream; delete that folder, or "
+                "give a new checkpoint."
+            )
         if not numbers:
             raise SkewlessError(
                 f"'{self.root}' holds no plan for batch {batch}: it is not visible to this "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StringType, StructField, StructType
 
+from skewless.errors import SkewlessError
 from skewless.spark.tasks import Task, WorkerReport
 from skewless.spark.version import StatefulProcessor
 
@@ -26,6 +27,10 @@ WORKER, SURROGATE, REPORT = "skewless_worker", "skewless_surrogate", "skewless_r
 def reporting_schema(schema: StructType | str) -> StructType:
     """The schema with a column for reports; whatever stands beside a report is null."""
     given: Any = schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
+    if REPORT in (name.lower() for name in given.names):
+        raise SkewlessError(
+            f"The schema has a column '{REPORT}', which per_worker uses itself: rename it."
+        )
     fields = [StructField(name, given[name].dataType) for name in given.names]
     return StructType([*fields, StructField(REPORT, StringType())])
 
@@ -78,10 +83,11 @@ class ReportingProcessor(WorkerProcessor):
         """The processor's rows, then the report."""
         import pandas as pd
 
-        watch = _ProcessorWatch()
+        watch = _ProcessorWatch(self._own(key)[0])
         handle = super().handleInputRows
         for frame in watch.outgoing(lambda: handle(key, watch.incoming(rows), timerValues)):
-            yield frame.assign(**{REPORT: None})
+            if len(frame):  # without rows it need not have columns either
+                yield frame.assign(**{REPORT: None})
         beside = [None] * (len(self._columns) - 1)
         yield pd.DataFrame([[*beside, watch.report()]], columns=self._columns, dtype=object)
 
@@ -90,7 +96,8 @@ class ReportingProcessor(WorkerProcessor):
     ) -> Iterator[pd.DataFrame]:
         """The processor's rows; timers are no messages, and not reported."""
         for frame in super().handleExpiredTimer(key, timerValues, expiredTimerInfo):
-            yield frame.assign(**{REPORT: None})
+            if len(frame):
+                yield frame.assign(**{REPORT: None})
 
 
 class _ProcessorWatch:
@@ -99,8 +106,8 @@ class _ProcessorWatch:
     That is the time inside the processor, without what it waits there for its next messages.
     """
 
-    def __init__(self) -> None:
-        self._task = Task.current()
+    def __init__(self, worker: int) -> None:
+        self._worker, self._attempt = worker, Task.current().attempt
         self._started_s = time.time()
         self._messages = self._rows = 0
         self._busy_s = 0.0
@@ -128,10 +135,9 @@ class _ProcessorWatch:
             yield frame
 
     def report(self) -> str:
-        """What was counted, as a worker's report; its worker is the number of its partition."""
-        task = self._task
+        """What was counted, as a worker's report."""
         counted = (self._messages, self._rows, 0, self._busy_s)
-        done = WorkerReport(task.partition, task.attempt, *counted, self._started_s, time.time())
+        done = WorkerReport(self._worker, self._attempt, *counted, self._started_s, time.time())
         return json.dumps(done)
 
     @contextmanager

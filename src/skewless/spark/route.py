@@ -27,6 +27,7 @@ from skewless.spark.inputs import (
     hashable,
     key_columns,
     make_plan,
+    name_rule,
     salt_columns,
     worker_count,
 )
@@ -37,6 +38,7 @@ from skewless.spark.version import (
     notices_other_order,
     to_partitions,
 )
+from skewless.spark.wire import identity as key_identity
 from skewless.spark.workers_python import check_workers_python
 
 
@@ -121,7 +123,8 @@ def _routing(
     used = make_plan(made, workers, seed, plan)
     keys, fields = key_columns(df, key)
     found = salt_of(df, fields, made, used, salt)
-    return routing(df, F.xxhash64(*keys), made, used, None if found is None else found.hashed)
+    salted = None if found is None else found.hashed
+    return routing(df, key_identity(keys, fields), made, used, salted)
 
 
 def salt_of(
@@ -208,7 +211,8 @@ def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
 
 
 def _check_free(df: DataFrame, column: str) -> None:
-    if column.lower() in (name.lower() for name in df.columns):
+    same = name_rule(df)
+    if same(column) in map(same, df.columns):
         raise SkewlessError(
             f"The DataFrame already has a column '{column}': "
             "name the worker column otherwise with column=."

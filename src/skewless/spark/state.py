@@ -1,9 +1,10 @@
 """Partials that only Python can merge, kept in Spark's state store from batch to batch.
 
-A key's state is its merged partial as one Arrow record of bytes. Spark hands keys and states to
-Python by pandas, which would change some values (whole numbers with nulls, far-off times, all times
-by the session's time zone): so it sees bytes only, and the key itself travels inside them. Beside
-them is the time at which the key ends, as a whole number.
+A key's state is its merged partial as one Arrow record of bytes, with what the stream folds in
+front. Spark hands keys and states to Python by pandas, which would change some values (whole
+numbers with nulls, far-off times, all times by the session's time zone): so it sees bytes only, and
+the key itself travels inside them. Beside them is the time at which the key ends, as a whole
+number.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from skewless.folds.worker import FoldJob
 from skewless.spark.job import BoundFolds
+from skewless.spark.key_bytes import key_bytes
 from skewless.spark.keys import WATERMARK
 from skewless.spark.merge import named_results
 
@@ -35,7 +37,7 @@ def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -
     expiry = bound.keys.expiry()
     rows = _packed(partials, bound)
     timeout = "NoTimeout" if expiry is None else "EventTimeTimeout"
-    merge = _merging(bound.job, expiry is not None, output_mode == "append")
+    merge = _merging(bound, expiry is not None, output_mode == "append")
     grouped = rows.groupBy("key")
     merged = grouped.applyInPandasWithState(merge, _PACKED, _PACKED, output_mode, timeout)
     finish = _finishing(bound.job)
@@ -43,16 +45,17 @@ def merge_with_state(partials: DataFrame, bound: BoundFolds, output_mode: str) -
 
 
 def _packed(partials: DataFrame, bound: BoundFolds) -> DataFrame:
-    """Per partial: the key as text to group by, when it ends, and all of it as bytes.
+    """Per partial: the key as bytes to group by, when it ends, and all of it as bytes.
 
-    Two keys have the same text exactly if they are equal: floats have one NaN and one zero by now.
+    Two keys have the same bytes exactly if they are equal: floats have one NaN and one zero by now.
     It ends at `until`, by which Spark drops what is late; for Python the same time is `ends_ms`.
     """
     keys = bound.keys
-    texts = [_text(F.col(n), f) for n, f in zip(keys.names(), keys.flat_fields(), strict=True)]
+    flat = zip(keys.names(), keys.flat_fields(), strict=True)
+    key = F.concat(*(key_bytes(F.col(name), field.dataType) for name, field in flat))
     expiry = keys.expiry()
     until = [] if expiry is None else [F.col(expiry).alias("until")]
-    carried = partials.select(F.concat(*texts).alias("key"), *until, F.struct("*").alias("all"))
+    carried = partials.select(key.alias("key"), *until, F.struct("*").alias("all"))
     job = bound.job
     ends_ms = [StructField("ends_ms", LongType()) for _ in until]
     out = StructType([*carried.schema.fields[:-1], *ends_ms, StructField("packed", BinaryType())])
@@ -82,30 +85,21 @@ def _whole_ms(times: pa.Array) -> pa.Array:
     return pa.array([None if us is None else -(-us // 1000) for us in micros], pa.int64())
 
 
-def _text(column: Column, field: StructField) -> Column:
-    """The value as text with its length in front, so that no two keys run into each other."""
-    if isinstance(field.dataType, TimestampType):
-        text = F.unix_micros(column).cast("string")  # local time repeats an hour every autumn
-    elif isinstance(field.dataType, BinaryType):
-        text = F.hex(column)
-    else:
-        text = column.cast("string")
-    return F.coalesce(F.concat(F.length(text).cast("string"), F.lit(":"), text), F.lit("null"))
+def _merging(bound: BoundFolds, ends: bool, append: bool) -> Any:
+    job, facts = bound.job, bound.facts  # the DataFrame in `bound` does not pickle
 
-
-def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
     def merge(
         key: tuple[Any, ...], frames: Iterable[pd.DataFrame], state: Any
     ) -> Iterator[pd.DataFrame]:
         import pandas as pd
 
         if state.hasTimedOut:
-            (held,) = state.get
+            held = facts.opened(state.get[0])
             state.remove()
             if append:
                 yield pd.DataFrame({"packed": [held]})
             return
-        parts = [state.get[0]] if state.exists else []
+        parts = [facts.opened(state.get[0])] if state.exists else []
         ends_ms = None
         for frame in frames:
             parts += frame["packed"].tolist()
@@ -115,7 +109,7 @@ def _merging(job: FoldJob, ends: bool, append: bool) -> Any:
         # Spark drops as late what ended before the last batch: a key may end in this very batch.
         ended = ends_ms is not None and ends_ms <= state.getCurrentWatermarkMs()
         if not ended:
-            state.update((merged,))
+            state.update((facts.sealed(merged),))
             if ends_ms is not None:
                 # One less: Spark's own aggregate ends at the watermark, a timeout only behind it.
                 state.setTimeoutTimestamp(ends_ms - 1)

@@ -63,7 +63,8 @@ class WorkerWatch:
     """Counts what goes into and comes out of a worker's fold."""
 
     def __init__(self) -> None:
-        self.task = Task.current()
+        self.worker = 0
+        self.attempt = Task.current().attempt
         self.started_s = time.time()
         self.messages = self.partials = self.flushes = 0
         self.busy_s = 0.0
@@ -89,10 +90,9 @@ class WorkerWatch:
             yield with_report(held, self._report())
 
     def _report(self) -> str:
-        task = self.task
         done = WorkerReport(
-            task.partition,
-            task.attempt,
+            self.worker,
+            self.attempt,
             self.messages,
             self.partials,
             self.flushes,

@@ -31,30 +31,33 @@ from skewless.errors import SkewlessError
 from skewless.schemes.proactive.scheduler import ProactivePlan
 from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
+from skewless.spark.conform import Declared
 from skewless.spark.control import source_report
 from skewless.spark.tasks import Task, WorkerReport, report_column
+from skewless.spark.workers import arrived
 
 MapFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-REPORT = "skewless report"
+REPORT = "skewless_report"
 SLICE_S = 0.001
-IDENTITY, KEY, COST = "identity", "key", "cost"
+_IDENTITY, _KEY, _COST = range(3)  # places behind the user's columns; the worker comes last
 _GROWTH = 2  # a slice has at most that many times the rows of the one before
 _FADING = 0.75  # what a slice counts for the time of a row, each time that another follows
 _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to one worker
 _OUT_ROWS, _OUT_BYTES = 4096, 4 << 20
 _WEIGHED = 16  # of so many results of the function one is asked for its bytes
 _NAMED_KEYS = 5
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_SIMPLE = {*_NUMBERS, "boolean", "string", "binary", "date", "timestamp"}
 
 
 @dataclass(frozen=True)
 class MapJob:
-    """What a task runs on batches of the user's columns, the key's identity, the key, its cost."""
+    """What a task runs on batches of the user's columns and ours.
+
+    Ours are the key's identity, the key, what the row is expected to cost, and the worker.
+    """
 
     function: MapFunction
     columns: tuple[str, ...]
-    kinds: tuple[str, ...]  # the types of the results, as `spark_kind` names them
+    declared: Declared  # the columns of the results
     by_cost: bool  # whether rows go by what they are expected to cost, the cheapest first
     plan: ProactivePlan | None  # whose matrices the costs go into; None learns nothing
     reports: bool  # whether a last column carries the task's report
@@ -72,6 +75,7 @@ class MapWatch:
     def __init__(self, job: MapJob) -> None:
         self._job = job
         self._task = Task.current()
+        self._worker = 0
         self._started_s = time.time()
         self._taken = self._made = self._handed_on = 0
         self._busy_s = self._away_s = 0.0
@@ -84,17 +88,20 @@ class MapWatch:
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The user's columns, slice by slice."""
+        count = len(self._job.columns)
+        self._worker, batches = arrived(batches)
         for batch in batches:
-            identities = batch.column(IDENTITY).to_numpy().view(np.uint64)
+            identities = batch.column(count + _IDENTITY).to_numpy().view(np.uint64)
             if self._job.by_cost:
-                order = np.lexsort((identities, batch.column(COST).to_numpy()))
+                order = np.lexsort((identities, batch.column(count + _COST).to_numpy()))
                 batch, identities = batch.take(pa.array(order)), identities[order]
             yield from self._cut(batch, identities)
 
     def _cut(
         self, batch: pa.RecordBatch, identities: npt.NDArray[np.uint64]
     ) -> Iterator[pa.RecordBatch]:
-        keys, columns = batch.column(KEY), list(self._job.columns)
+        columns = list(self._job.columns)
+        keys = batch.column(len(columns) + _KEY)
         rows = batch.select(list(range(len(columns)))).rename_columns(columns)
         changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
@@ -139,7 +146,7 @@ class MapWatch:
                 raise SkewlessError(_wrong_result("yielded", batch))
             schema = batch.schema
             if self._schema is None or not schema.equals(self._schema):
-                check_columns(schema, self._job.kinds)
+                self._job.declared.check(schema)
                 self._schema = schema
                 self._schemas += 1
             yield batch
@@ -194,9 +201,12 @@ class MapWatch:
         batch = held[0] if len(held) == 1 else pa.concat_batches(held)
         self._made += batch.num_rows
         self._handed_on += 1
+        columns, names = batch.columns, [f"r{i}" for i in range(batch.num_columns)]
         if self._job.reports:
             report = self._report() if last else None
-            batch = batch.append_column(REPORT, report_column(batch.num_rows, report))
+            columns, names = [*columns, report_column(batch.num_rows, report)], [*names, REPORT]
+        # Spark takes columns by place, but not two of one name.
+        batch = pa.RecordBatch.from_arrays(columns, names=names)
         left_s = time.perf_counter()
         yield batch
         self._away_s += time.perf_counter() - left_s
@@ -204,7 +214,7 @@ class MapWatch:
     def _report(self) -> str:
         task = self._task
         done = WorkerReport(
-            task.partition,
+            self._worker,
             task.attempt,
             self._taken,
             self._made,
@@ -243,30 +253,3 @@ def _wrong_result(did: str, what: Any) -> str:
         f"The function of balanced_map {did} {kind}: let it yield pyarrow.RecordBatch, as for "
         "Spark's mapInArrow."
     )
-
-
-def check_columns(found: pa.Schema, kinds: Sequence[str]) -> None:
-    """Refuse results that are not of the declared schema, as far as simple types can tell."""
-    mine = [_kind(kind) for kind in found.types]
-    pairs = zip(mine, kinds, strict=False)
-    if len(mine) != len(kinds) or any(a != b and {a, b} <= _SIMPLE for a, b in pairs):
-        raise SkewlessError(
-            f"The function of balanced_map yielded columns of types ({', '.join(mine)}), but "
-            f"schema= declares ({', '.join(kinds)}): let it yield what is declared, in that order."
-        )
-
-
-def _kind(kind: pa.DataType) -> str:
-    """Spark's name of an Arrow type."""
-    from pyspark.sql.pandas.types import from_arrow_type  # only where tasks run
-
-    try:
-        return spark_kind(from_arrow_type(kind))
-    except Exception:  # one that Spark has no name for: it will say so itself
-        return str(kind)
-
-
-def spark_kind(kind: Any) -> str:
-    """The name of a Spark type; to Arrow a timestamp without a zone is like one with."""
-    name = str(kind.simpleString()).replace("timestamp_ntz", "timestamp")
-    return "decimal" if name.startswith("decimal") else name

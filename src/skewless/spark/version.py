@@ -65,6 +65,11 @@ def is_variant(kind: DataType) -> bool:
     return VariantType is not None and isinstance(kind, VariantType)
 
 
+def is_calendar_interval(kind: DataType) -> bool:
+    """Whether values of this type are intervals of the calendar."""
+    return kind.simpleString() == "interval"
+
+
 def collation_of(kind: StringType) -> str:
     """How Spark compares such text."""
     return getattr(kind, "collation", "UTF8_BINARY")

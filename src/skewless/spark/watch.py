@@ -19,6 +19,7 @@ from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import row_by_row
 from skewless.spark.tasks import WorkerWatch, worker_reports
 from skewless.spark.version import to_partitions
+from skewless.spark.workers import arrived, with_worker
 
 
 class Watch:
@@ -49,7 +50,7 @@ class Watch:
     def placed(self, rows: DataFrame, identity: Column, control: Control) -> DataFrame:
         """The rows on the partitions of their workers, by the plan of their micro-batch."""
         sent = self.routed(rows, identity, control, "worker")
-        return to_partitions(sent, self.workers, F.col("worker")).select(*rows.columns)
+        return to_partitions(sent, self.workers, F.col("worker")).drop("worker")
 
     def folded(self, placed: DataFrame, bound: BoundFolds) -> DataFrame:
         """What the workers hand to the merge, having counted it."""
@@ -57,11 +58,11 @@ class Watch:
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             watch = WorkerWatch()
-            mine = job.on_worker(watch.task.partition)
-            return watch.outgoing(fold_batches(mine, watch.incoming(batches)))
+            watch.worker, mine = arrived(batches)
+            return watch.outgoing(fold_batches(job.on_worker(watch.worker), watch.incoming(mine)))
 
         schema = StructType([*bound.partial_schema.fields]).add("report", StringType())
-        folded = placed.mapInArrow(fold, schema)
+        folded = with_worker(placed).mapInArrow(fold, schema)
         if placed.isStreaming:
             seen = self.heard(folded, "report")
         else:
@@ -79,8 +80,7 @@ class Watch:
             return merged
         results = Observation(f"skewless-results-{self.run}")
         seen = merged.observe(results, counted_keys())
-        session = merged.sparkSession
-        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results, session)
+        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results)
         return seen
 
     def _batch_done(self, progress: Any) -> None:
