@@ -56,8 +56,8 @@ def check_collation(name: str, kind: DataType) -> None:
     for part in _leaves(kind):
         if isinstance(part, StringType) and collation_of(part) != "UTF8_BINARY":
             raise SkewlessError(
-                f"Column '{name}' has the collation {collation_of(part)}, by which different texts may "
-                "be equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
+                f"Column '{name}' has the collation {collation_of(part)}, by which different texts "
+                "may be equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
             )
 
 
