@@ -26,12 +26,18 @@ class CommaSeparated(Stream):
 
     path: the file.
     column: the key's column, by its name in the header or by its number, counted from 1.
+    delimiter: what separates columns, one character.
     """
 
     path: str
     column: str
+    delimiter: str = ","
 
     name: ClassVar[str] = "csv"
+
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1:
+            raise SkewlessError(f"csv:delimiter is one character, not '{self.delimiter}'.")
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
@@ -44,17 +50,26 @@ class CommaSeparated(Stream):
                 wanted.append(self._number(source_column, header))
             with open_bytes(self.path) as file:
                 try:
-                    for batch in _read(file, len(header), wanted):
+                    for batch in _read(file, len(header), wanted, self.delimiter):
                         columns = [identities(batch.column(number)) for number in wanted]
                         yield Chunk(columns[0], columns[1] if len(columns) > 1 else None)
                 except pa.ArrowInvalid as error:
                     self._refuse(error)
 
+    def values(self) -> Iterator[pa.Array]:
+        """The keys themselves, one array per block of the file."""
+        with explained(self.path):
+            header = self._header()
+            number = self._number(self.column, header)
+            with open_bytes(self.path) as file:
+                for batch in _read(file, len(header), [number], self.delimiter):
+                    yield batch.column(number)
+
     def _header(self) -> list[str]:
         with open_bytes(self.path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             try:
-                return next(csv.reader(text), [])
+                return next(csv.reader(text, delimiter=self.delimiter), [])
             except csv.Error as error:
                 self._refuse(error)
 
@@ -76,7 +91,9 @@ class CommaSeparated(Stream):
         ) from error
 
 
-def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+def _read(
+    file: object, columns: int, wanted: list[str], delimiter: str
+) -> Iterator[pa.RecordBatch]:
     # Columns are named by their numbers, so names that occur twice in a header do no harm.
     names = [str(number + 1) for number in range(columns)]
     reader = arrow_csv.open_csv(
@@ -85,7 +102,7 @@ def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBa
             block_size=BLOCK_BYTES, column_names=names, skip_rows_after_names=1, use_threads=False
         ),
         parse_options=arrow_csv.ParseOptions(
-            newlines_in_values=True, ignore_empty_lines=columns > 1
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=columns > 1
         ),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(dict.fromkeys(wanted)),

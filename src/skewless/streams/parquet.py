@@ -40,6 +40,16 @@ class Parquet(Stream):
                     f"The file '{self.path}' is not a readable Parquet file: {reason}."
                 ) from error
 
+    def values(self) -> Iterator[pa.Array]:
+        """The keys themselves, nulls among them, one array per batch of rows."""
+        with explained(self.path), pq.ParquetFile(Path(self.path).expanduser()) as file:
+            if self.column not in file.schema_arrow.names:
+                raise unknown(
+                    f"column of '{self.path}' called", self.column, file.schema_arrow.names
+                )
+            for batch in file.iter_batches(CHUNK_MESSAGES, columns=[self.column]):
+                yield batch.column(0)
+
     def _batches(self, source_column: str | None) -> Iterator[Chunk]:
         with pq.ParquetFile(Path(self.path).expanduser()) as file:
             wanted = [self.column] if source_column is None else [self.column, source_column]
