@@ -100,8 +100,8 @@ def _spec(file: Path | None, column: str) -> Any:
             return TabSeparated(str(file), int(column))
         return CommaSeparated(str(file), column, "\t")
     raise SkewlessError(
-        f"The kind of '{file}' is not known by its name: give a file that ends in .parquet, .csv or "
-        ".tsv (.gz may follow), or a --stream such as words:path=FILE."
+        f"The kind of '{file}' is not known by its name: give a file that ends in .parquet, .csv "
+        "or .tsv (.gz may follow), or a --stream such as words:path=FILE."
     )
 
 

@@ -13,7 +13,7 @@ from skewless.diagnose.keys import HOT_KEYS, HotKey, frequent_keys, share_error
 from skewless.diagnose.names import names_of, unhash_long
 from skewless.diagnose.predict import Candidate, predict
 from skewless.diagnose.reading import Reading, reading_of
-from skewless.diagnose.sample import LIMIT, Sample, Thinner, as_on_spark
+from skewless.diagnose.sample import LIMIT, Sample, Thinner
 from skewless.diagnose.units import percent, times
 from skewless.diagnose.verdict import CANDIDATES, Work, check_work, judge
 from skewless.errors import SkewlessError
@@ -231,7 +231,9 @@ def _chunks(flow: Stream, seed: int) -> Iterator[tuple[U64, int]]:
             yield identities(values), values.null_count
         return
     for chunk in flow.chunks(seed):
-        yield (as_on_spark(chunk.keys) if isinstance(flow, Synthetic) else chunk.keys), 0
+        # A synthetic stream's keys are longs on Spark, namely the identities that it draws.
+        made = isinstance(flow, Synthetic)
+        yield (identities(chunk.keys.view(np.int64)) if made else chunk.keys), 0
 
 
 def _named(flow: Stream, wanted: Sequence[int]) -> dict[int, str]:

@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from skewless.hashing import U64, identities
-
 LIMIT = 1 << 22  # messages kept of a stream
+U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 I32 = npt.NDArray[np.int32]
 
@@ -95,8 +94,3 @@ def _random_bits(seed: np.uint64, first: int, count: int) -> U64:
         x = (x ^ (x >> np.uint64(30))) * _MIX_1
         x = (x ^ (x >> np.uint64(27))) * _MIX_2
         return np.asarray(x ^ (x >> np.uint64(31)))
-
-
-def as_on_spark(keys: U64) -> U64:
-    """The identities of keys that Spark holds as longs, which are themselves identities."""
-    return identities(keys.view(np.int64))

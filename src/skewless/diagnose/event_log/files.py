@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from skewless.errors import SkewlessError
@@ -72,7 +73,7 @@ def _rolled(folder: Path) -> LogFiles | None:
         if number > first or (number == first and not plain)
     ]
     whole = bool(compacted) or used[0][0] == 1
-    gaps = any(b - a != 1 for (a, _), (b, _) in zip(used, used[1:], strict=False))
+    gaps = any(b - a != 1 for (a, _), (b, _) in pairwise(used))
     return LogFiles([file for _, file in used], beheaded=gaps or not whole)
 
 

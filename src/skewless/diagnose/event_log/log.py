@@ -182,5 +182,6 @@ def _notes(reader: Reader, empty: int, stages: list[StageDiagnosis]) -> list[str
     batches = {stage.batch for stage in stages if stage.batch is not None}
     if batches:
         lost_s = sum(stage.lost_s for stage in stages if stage.batch is not None)
-        notes.append(f"{len(batches):,} micro-batches of streams lost {duration(lost_s)} together.")
+        count = "1 micro-batch" if len(batches) == 1 else f"{len(batches):,} micro-batches"
+        notes.append(f"{count} of streams lost {duration(lost_s)} in all.")
     return notes

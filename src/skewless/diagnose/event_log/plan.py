@@ -28,8 +28,8 @@ _ORDER = re.compile(r" (?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?$")
 _LONGEST_COLUMN = 120
 _MOST_COLUMNS = 100
 
-# What a segment is called, by the names of its nodes; the first that fits. What needs its rows placed
-# by a key comes before what works on them row by row, for that is where skew comes from.
+# What a segment is called, by the names of its nodes; the first that fits. What needs its rows
+# placed by a key comes before what works on them row by row, for that is where skew comes from.
 _OPERATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("join", re.compile(r"SortMergeJoin|ShuffledHashJoin|CoGroup|SymmetricHashJoin|CartesianP")),
     ("window", re.compile(r"^(?:Arrow|Python)?Window(?!Group)|WindowInPandas|WindowPython")),
@@ -59,7 +59,7 @@ class _Segment:
 
 
 class Plans:
-    """All plans of one SQL execution: adaptive execution writes a new one whenever it changes it."""
+    """All plans of one SQL execution: adaptive execution writes a new one with each change."""
 
     def __init__(self) -> None:
         self._work: dict[int, Work] = {}
@@ -103,7 +103,7 @@ def _work_of(segment: _Segment) -> Work:
     for operator, pattern in _OPERATORS:
         for name in segment.names:
             if pattern.search(name) and _fits(operator, name, bool(placed)):
-                return Work(operator, name, tuple(_without_copies(columns)[:_MOST_COLUMNS]))
+                return Work(operator, name, tuple(columns[:_MOST_COLUMNS]))
     if placed:
         sorts = any(name.startswith("Sort") for name in segment.names)
         name = "Sort" if sorts and "rangepartitioning" in placed[0] else "Exchange"
@@ -117,10 +117,6 @@ def _work_of(segment: _Segment) -> Work:
 def _fits(operator: str, name: str, placed: bool) -> bool:
     """A broadcast join needs no rows placed: where some are, something else asked for it."""
     return not (operator == "join" and placed and "Broadcast" in name)
-
-
-def _without_copies(columns: list[str]) -> list[str]:
-    return list(dict.fromkeys(columns))
 
 
 def columns_of(text: str) -> list[str]:

@@ -75,7 +75,7 @@ def ranking_body(ranking: KeyRanking) -> str:
         ]
         for d in ranking.diagnoses
     ]
-    headings = ["key", "#keys", "#nulls", "hottest", "#share", "#time ÷ ideal by hash", "choice"]
+    headings = ["~key", "#keys", "#nulls", "~hottest", "#share", "#time ÷ ideal by hash", "choice"]
     parts = [
         f"<details><summary>{text(d.key)}: {text(d.verdict)}</summary>{data_body(d)}</details>"
         for d in ranking.diagnoses

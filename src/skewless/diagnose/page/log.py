@@ -19,7 +19,7 @@ PICTURES = 12
 _HEADINGS = [
     "#stage",
     "operator",
-    "partitioned by",
+    "~partitioned by",
     "cause",
     "#lost",
     "#took",
@@ -118,7 +118,7 @@ def comparison_body(found: LogComparison) -> str:
         for pair in found.pairs[:SHOWN_STAGES]
     ]
     headings = [
-        "what",
+        "~what",
         "#took before",
         "#took after",
         "#lost before",

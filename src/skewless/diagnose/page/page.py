@@ -20,7 +20,8 @@ font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;margin:0;padd
 box-sizing:border-box;max-width:1160px}
 @media (prefers-color-scheme:dark){.skewless{--ink:#e4e9f0;--soft:#9aa7b8;--line:#36404d;
 --back:#14181e;--card:#1d232c;--bar:#5b9bd8;--hot:#f07a55;--good:#58b98a;--mark:#7b8796}}
-.skewless h1{font-size:22px;margin:0 0 4px}.skewless h2{font-size:17px;margin:28px 0 8px}
+.skewless h1{font-size:22px;margin:0 0 4px;overflow-wrap:anywhere}
+.skewless h2{font-size:17px;margin:28px 0 8px}
 .skewless p{margin:6px 0}.skewless .soft{color:var(--soft)}
 .skewless .verdict{background:var(--card);border-left:4px solid var(--bar);padding:12px 16px;
 margin:16px 0;font-size:16px;overflow-wrap:anywhere}
@@ -33,13 +34,16 @@ border-bottom:1px solid var(--line);background:var(--back)}
 .skewless th{font-weight:600;color:var(--soft);white-space:nowrap}
 .skewless td.number,.skewless th.number{text-align:right;font-variant-numeric:tabular-nums;
 white-space:nowrap}
-.skewless td.words{max-width:380px;overflow-wrap:anywhere}
+.skewless td.words{min-width:120px;max-width:380px;overflow-wrap:anywhere}
+.skewless td.name{white-space:nowrap}
 .skewless tr.chosen td{font-weight:600}.skewless .hot{color:var(--hot)}
 .skewless svg{display:block;max-width:100%;height:auto}
 .skewless svg text{fill:var(--ink);font:12px system-ui,-apple-system,"Segoe UI",sans-serif}
 .skewless svg text.soft{fill:var(--soft)}
 .skewless .plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,340px),1fr));
 gap:18px}
+.skewless svg.wide{width:100%}.skewless .axis{display:flex;justify-content:space-between;
+font-size:12px;color:var(--soft)}
 .skewless figure{margin:0}.skewless figcaption{font-size:13px;color:var(--soft);
 overflow-wrap:anywhere}
 .skewless summary{cursor:pointer;overflow-wrap:anywhere;padding:4px 0}
@@ -71,10 +75,11 @@ def document(title: str, body: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], chosen: int | None = None) -> str:
-    """Cells of ready HTML; a heading that begins with # is of numbers."""
-    kinds = [' class="number"' if h.startswith("#") else ' class="words"' for h in headings]
+    """Cells of ready HTML; a heading that begins with # is of numbers, one with ~ of long text."""
+    classes = {"#": "number", "~": "words"}
+    kinds = [f' class="{classes.get(h[:1], "name")}"' for h in headings]
     parts = ['<div class="scroll"><table><thead><tr>']
-    parts += [f"<th{k}>{text(h.lstrip('#'))}</th>" for h, k in zip(headings, kinds, strict=True)]
+    parts += [f"<th{k}>{text(h.lstrip('#~'))}</th>" for h, k in zip(headings, kinds, strict=True)]
     parts.append("</tr></thead><tbody>")
     for number, row in enumerate(rows):
         parts.append('<tr class="chosen">' if number == chosen else "<tr>")

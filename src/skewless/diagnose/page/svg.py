@@ -8,18 +8,18 @@ from skewless.diagnose.event_log.stages import DrawnTask
 from skewless.diagnose.page.page import text
 from skewless.diagnose.units import duration, percent, times
 
-_LANE, _WIDTH = 22, 560
-_LABEL = 170
+_LANE, _WIDTH = 22, 440
+_LABEL = 130
 
 
 def shares(rows: Sequence[tuple[str, float, float]]) -> str:
     """A bar per key: name, share, error."""
     most = max((share + error for _, share, error in rows), default=0) or 1.0
-    room = _WIDTH - _LABEL - 110
+    room = _WIDTH - _LABEL - 120
     parts = []
     for number, (name, share, error) in enumerate(rows):
         y = number * _LANE
-        shown = name if len(name) <= 24 else name[:23] + "…"
+        shown = name if len(name) <= 18 else name[:17] + "…"
         width = room * share / most
         low, high = (room * max(0.0, share + sign * error) / most for sign in (-1, 1))
         label = percent(share) + (f" ± {percent(error)}" if error else "")
@@ -73,35 +73,37 @@ def timeline(tasks: Sequence[DrawnTask], even_s: float) -> str:
     """Tasks in the order of their start, the straggler marked; the line is when even work ends."""
     if not tasks:
         return ""
-    width, left = 860.0, 4.0
+    width = 1000.0
     end_s = max(task.end_s for task in tasks) or 0.001
     each = max(1.0, min(14.0, 300 / len(tasks)))
     straggler = max(range(len(tasks)), key=lambda i: tasks[i].end_s - tasks[i].start_s)
-    scale = (width - left - 4) / end_s
-    height = each * len(tasks)
+    scale, height = width / end_s, each * len(tasks)
     parts = []
     for number, task in enumerate(tasks):
         colour = "var(--hot)" if number == straggler else "var(--bar)"
         parts.append(
-            f'<rect x="{left + task.start_s * scale:.1f}" y="{number * each:.1f}" '
-            f'width="{max((task.end_s - task.start_s) * scale, 1):.1f}" '
+            f'<rect x="{task.start_s * scale:.1f}" y="{number * each:.1f}" '
+            f'width="{max((task.end_s - task.start_s) * scale, 1.5):.1f}" '
             f'height="{max(each * 0.82, 0.8):.1f}" fill="{colour}"><title>task '
             f"{task.partition}: {duration(task.end_s - task.start_s)}, "
             f"{task.records:,} records</title></rect>"
         )
-    even = left + min(even_s, end_s) * scale
+    even = min(even_s, end_s) * scale
     parts.append(
-        f'<path d="M{even:.1f} 0V{height + 4:.1f}" stroke="var(--mark)" stroke-width="1.5" '
-        f'stroke-dasharray="5 4"/><text x="{left}" y="{height + 18:.1f}" class="soft">0</text>'
-        f'<text x="{width - 4:.1f}" y="{height + 18:.1f}" text-anchor="end" class="soft">'
-        f"{duration(end_s)}</text>"
+        f'<path d="M{even:.1f} 0V{height:.1f}" stroke="var(--mark)" stroke-width="1.5" '
+        'stroke-dasharray="5 4" vector-effect="non-scaling-stroke"/>'
     )
-    if width * 0.12 < even < width * 0.8:
-        parts.append(
-            f'<text x="{even:.1f}" y="{height + 18:.1f}" text-anchor="middle" class="soft">'
-            f"even work: {duration(even_s)}</text>"
-        )
-    return _svg(width, height + 24, "tasks in the order of their start", parts)
+    # Stretched to the page's width, with the words outside, so that they keep their size.
+    picture = (
+        f'<svg class="wide" viewBox="0 0 {width:g} {height:g}" height="{height:g}" '
+        'preserveAspectRatio="none" style="height:'
+        f'{height:g}px" role="img" aria-label="tasks in the order of their start">'
+        f"{''.join(parts)}</svg>"
+    )
+    return (
+        f'{picture}<div class="axis"><span>0</span><span>dashed: even work, {duration(even_s)}'
+        f"</span><span>{duration(end_s)}</span></div>"
+    )
 
 
 def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
