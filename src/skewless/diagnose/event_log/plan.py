@@ -24,6 +24,7 @@ _WRITING = {
 _PARTITIONING = re.compile(r"\b(?:hash|range|clustered|key(?:ed|grouped)?)partitioning\(", re.I)
 _BY_ID = re.compile(r"\b\w*(?:passthrough|directshuffle|partitionid)\w*\(", re.I)
 _ID = re.compile(r"#\d+L?\b")
+_COUNT = re.compile(r", \d+\)")
 _ORDER = re.compile(r" (?:ASC|DESC)(?: NULLS (?:FIRST|LAST))?$")
 _LONGEST_COLUMN = 120
 _MOST_COLUMNS = 100
@@ -129,6 +130,8 @@ def columns_of(text: str) -> list[str]:
     if not found:
         return []
     parts = _arguments(text, found.end())
+    if not parts and (last := _COUNT.search(text, found.end())):
+        parts = [text[found.end() : last.start()]]  # a name with a bracket in it
     columns = [_ORDER.sub("", _ID.sub("", part)) for part in parts]
     return [
         c if len(c) <= _LONGEST_COLUMN else c[: _LONGEST_COLUMN - 1] + "…"
