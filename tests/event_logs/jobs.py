@@ -1,8 +1,9 @@
 """Real jobs whose skew is known by construction; Spark writes their event log.
 
-    python jobs.py FOLDER [name=value …]
+    python jobs.py FOLDER ROW_S [name=value …]
 
-with settings of Spark, such as spark.eventLog.compress=false. Rows sleep, so that the time of every
+with the seconds that a row sleeps, and settings of Spark such as spark.eventLog.compress=false. Rows
+sleep, so that the time of every
 task is known: a hot key has HOT of the rows of its job. Prints the truth as JSON: for each job the
 seconds that its slow stage takes and would take with even work.
 It runs on every Spark from 3.3 on, without skewless.
@@ -13,7 +14,7 @@ import sys
 import time
 
 CORES = 4
-ROW_S = 0.002
+ROW_S = 0.002  # or as the command line says; set before any task is made
 ROWS = 1200
 HOT = 0.7
 
@@ -168,4 +169,5 @@ def main(folder, settings):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], dict(setting.split("=", 1) for setting in sys.argv[2:]))
+    ROW_S = float(sys.argv[2])
+    main(sys.argv[1], dict(setting.split("=", 1) for setting in sys.argv[3:]))

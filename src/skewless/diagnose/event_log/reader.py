@@ -15,10 +15,16 @@ from typing import Any
 from skewless.diagnose.event_log.codecs import Cut, NotALog, lines_of
 from skewless.diagnose.event_log.files import log_files
 from skewless.diagnose.event_log.plan import Plans
-from skewless.diagnose.event_log.tasks import StageTasks, sql_accumulators
+from skewless.diagnose.event_log.tasks import (
+    StageTasks,
+    sql_accumulators,
+    task_accumulators,
+    without_accumulators,
+)
 from skewless.errors import SkewlessError
 
 _START = b'{"Event":"'
+_TASK_END = b"SparkListenerTaskEnd"
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 StageKey = tuple[int, int]  # stage, attempt
 
@@ -78,7 +84,6 @@ class Reader:
                 "SparkListenerJobEnd": self._job_end,
                 "SparkListenerStageSubmitted": self._stage_submitted,
                 "SparkListenerStageCompleted": self._stage_completed,
-                "SparkListenerTaskEnd": self._task_end,
                 f"{_SQL}ExecutionStart": self._plan,
                 f"{_SQL}AdaptiveExecutionUpdate": self._plan,
                 f"{_SQL}ExecutionEnd": self._execution_end,
@@ -112,11 +117,15 @@ class Reader:
                 self._odd(file)
             return
         self.events += 1
-        handler = self._handlers.get(line[len(_START) : line.find(b'"', len(_START))])
-        if handler is None:
+        kind = line[len(_START) : line.find(b'"', len(_START))]
+        handler = self._handlers.get(kind)
+        if handler is None and kind != _TASK_END:
             return
         try:
-            handler(json.loads(line))
+            if handler is None:
+                self._task_end(line)
+            else:
+                handler(json.loads(line))
         except (ValueError, TypeError, KeyError, AttributeError):
             self.cut = True  # half a line, where the log ends or was damaged
 
@@ -175,10 +184,13 @@ class Reader:
             str(info.get("Stage Name", "")), int(info["Number of Tasks"]), self._slots()
         )
 
-    def _task_end(self, event: dict[str, Any]) -> None:
+    def _task_end(self, line: bytes) -> None:
+        event = json.loads(without_accumulators(line))
         key = int(event["Stage ID"]), int(event["Stage Attempt ID"])
         stage = self._open.get(key)
         if stage is not None:  # else a copy that was still running when its stage was done
+            if not stage.tasks.count:  # a stage that never completes names them nowhere else
+                stage.tasks.accumulators |= task_accumulators(line)
             stage.tasks.end(event)
             written = (event.get("Task Metrics") or {}).get("Output Metrics") or {}
             self.records_written += int(written.get("Records Written", 0))
