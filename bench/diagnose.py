@@ -3,9 +3,9 @@
     python bench/diagnose.py [DATA] [--messages 400000] [--ideal-s 10] [--rounds 3] [--only zipf]
 
 For Zipf 0.8, 1.0 and 1.5, and with DATA (a folder of real streams) for six files of which a random
-share of the lines is taken, every candidate is predicted and then run on Spark. What should be seen:
-predicted time ÷ ideal within 15 % of what was measured, and the verdict's choice the fastest, or
-within 5 % of it.
+share of the lines is taken, every candidate is predicted and then run on Spark. What should be
+seen: predicted time ÷ ideal within 15 % of what was measured, and the verdict's choice the fastest,
+or within 5 % of it.
 """
 
 import argparse

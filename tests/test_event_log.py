@@ -81,6 +81,13 @@ def test_too_few_tasks_are_told_from_skew(tmp_path):
     assert last_wave.lost_s == pytest.approx(6 - 15 / 4)
 
 
+def test_tasks_that_start_late_are_told_from_skew(tmp_path):
+    made = [task(1.0, start=start, index=i) for i, start in enumerate([0, 0, 5, 5, 6, 6, 7, 7])]
+    found = read(tmp_path, *stage(made)).stages[0]
+    assert found.lost_s == pytest.approx(8 - 8 / 2)
+    assert found.cause == "late starts"
+
+
 def test_retries_copies_and_spills_are_counted_and_only_successes_are_timed(tmp_path):
     made = waves([1.0] * 8, 4)
     made.append(task(50.0, reason="ExceptionFailure"))

@@ -2,10 +2,10 @@
 
     python jobs.py FOLDER ROW_S [name=value …]
 
-with the seconds that a row sleeps, and settings of Spark such as spark.eventLog.compress=false. Rows
-sleep, so that the time of every
-task is known: a hot key has HOT of the rows of its job. Prints the truth as JSON: for each job the
-seconds that its slow stage takes and would take with even work.
+with the seconds that a row sleeps, and settings of Spark such as spark.eventLog.compress=false.
+Rows sleep, so that the time of every task is known: a hot key has HOT of the rows of its job.
+Prints the truth as JSON: for each job the seconds that its slow stage takes, and would take with
+even work.
 It runs on every Spark from 3.3 on, without skewless.
 """
 

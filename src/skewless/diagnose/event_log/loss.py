@@ -19,11 +19,17 @@ import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
 Cause = Literal[
-    "skew of records", "costly key", "slow machine", "too few tasks", "task retries", "none"
+    "skew of records",
+    "costly key",
+    "slow machine",
+    "too few tasks",
+    "task retries",
+    "late starts",
+    "none",
 ]
 LEAST_SHARE = 0.1  # of the time a stage took: less than that lost is no matter
 LEAST_S = 0.1
-SKEWED = 2.0  # times as long as the typical task: then it is not just noise
+SKEWED = 1.5  # times as long as the typical task: then it is not just noise
 SLOWER = 1.5  # times as long per record as others: then records do not explain a task's time
 
 
@@ -79,14 +85,15 @@ def _cause(
     mean_s, longest_s = float(seconds.mean()), float(seconds.max())
     waves = math.ceil(seconds.size / cores)
     few = seconds.size < 2 * cores and waves * mean_s * cores > (1 + LEAST_SHARE) * seconds.sum()
-    skewed = longest_s > SKEWED * _typical(seconds)
+    excess_s = longest_s - _typical(seconds)
+    skewed = longest_s > SKEWED * _typical(seconds) and excess_s > lost_s / 2
     if lost_s <= max(LEAST_S, LEAST_SHARE * took_s):
         idle = seconds.size < cores and mean_s > LEAST_S and not skewed
         return "too few tasks" if idle else "none"
     if not skewed:
         if retried:
             return "task retries"
-        return "too few tasks" if few else "none"
+        return "too few tasks" if few else "late starts"
     machine = _slow_machine(seconds, records, executors)
     if _records_explain(seconds, records):
         return "skew of records"

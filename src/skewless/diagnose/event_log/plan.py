@@ -38,9 +38,7 @@ _OPERATORS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("join", re.compile(r"Join")),
     ("aggregate", re.compile(r"Aggregate|StateStoreSave|GroupState|TransformWithState|Dedup")),
 )
-_SCAN = re.compile(
-    r"^(?:Batch)?Scan|^FileScan|^Range$|LocalTableScan|InMemoryTableScan|RDD|Relation"
-)
+_SCAN = re.compile(r"^(?:\w*Scan\b|Range$)|ExistingRDD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _work_of(segment: _Segment) -> Work:
     for operator, pattern in _OPERATORS:
         for name in segment.names:
             if pattern.search(name) and _fits(operator, name, bool(placed)):
-                return Work(operator, name, tuple(columns[:_MOST_COLUMNS]))
+                return Work(operator, name, tuple(columns))
     if placed:
         sorts = any(name.startswith("Sort") for name in segment.names)
         name = "Sort" if sorts and "rangepartitioning" in placed[0] else "Exchange"
@@ -133,11 +131,12 @@ def columns_of(text: str) -> list[str]:
     if not parts and (last := _COUNT.search(text, found.end())):
         parts = [text[found.end() : last.start()]]  # a name with a bracket in it
     columns = [_ORDER.sub("", _ID.sub("", part)) for part in parts]
-    return [
+    found_columns = [
         c if len(c) <= _LONGEST_COLUMN else c[: _LONGEST_COLUMN - 1] + "…"
         for c in columns
         if c and not c.isdigit()
     ]
+    return found_columns[:_MOST_COLUMNS]
 
 
 def _arguments(text: str, start: int) -> list[str]:

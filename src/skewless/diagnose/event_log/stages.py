@@ -172,6 +172,8 @@ def _why(stage: StageDiagnosis) -> str:
         return f"{stage.tasks:,} tasks are too few for {stage.cores:,} cores"
     if stage.cause == "task retries":
         return f"{stage.retries:,} attempts of tasks failed and ran again"
+    if stage.cause == "late starts":
+        return "tasks are even, but some started late: cores came late or were held by others"
     return "work is even"
 
 
