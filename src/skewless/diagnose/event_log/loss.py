@@ -82,11 +82,13 @@ def _cause(
     retried: int,
 ) -> Cause:
     lost_s = took_s - even_s
-    mean_s, longest_s = float(seconds.mean()), float(seconds.max())
+    mean_s = float(seconds.mean())
     waves = math.ceil(seconds.size / cores)
     few = seconds.size < 2 * cores and waves * mean_s * cores > (1 + LEAST_SHARE) * seconds.sum()
-    excess_s = longest_s - _typical(seconds)
-    skewed = longest_s > SKEWED * _typical(seconds) and excess_s > lost_s / 2
+    typical_s = _typical(seconds)
+    # Long tasks may follow one another on a core, so what they take too long counts together.
+    excess_s = float((seconds - typical_s)[seconds > SKEWED * typical_s].sum())
+    skewed = excess_s > lost_s / 2
     if lost_s <= max(LEAST_S, LEAST_SHARE * took_s):
         idle = seconds.size < cores and mean_s > LEAST_S and not skewed
         return "too few tasks" if idle else "none"
