@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from typer.testing import CliRunner
 
 from skewless import measures, route
 from skewless.cli import app, main
+from skewless.diagnose import units
 from skewless.diagnose.data import diagnose_stream
+from skewless.diagnose.event_log import plan
 from skewless.diagnose.keys import frequent_keys, share_error
 from skewless.diagnose.names import names_of, unhash_long
 from skewless.diagnose.predict import Candidate, predict
@@ -78,6 +81,16 @@ def test_shares_of_a_sample_hold_within_their_errors_where_the_hot_keys_change()
         true = float(np.mean(keys == np.uint64(number)))
         assert 0 < share_error(share, sample) < 0.02
         assert abs(share - true) <= share_error(share, sample)
+
+
+@pytest.mark.parametrize("module", [units, plan])
+def test_examples_in_docstrings_hold(module):
+    assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(module).attempted
+
+
+def test_text_of_strangers_is_one_harmless_line():
+    assert units.printable("a\n\x1b[31mb\u202e") == "a \ufffd[31mb\ufffd"
 
 
 @given(st.integers(-(2**63), 2**63 - 1))

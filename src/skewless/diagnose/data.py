@@ -14,7 +14,7 @@ from skewless.diagnose.names import names_of, unhash_long
 from skewless.diagnose.predict import Candidate, predict
 from skewless.diagnose.reading import Reading, reading_of
 from skewless.diagnose.sample import LIMIT, Sample, Thinner
-from skewless.diagnose.units import percent, times
+from skewless.diagnose.units import percent, printable, times
 from skewless.diagnose.verdict import CANDIDATES, Work, check_work, judge
 from skewless.errors import SkewlessError
 from skewless.hashing import U64, identities
@@ -64,13 +64,15 @@ class Diagnosis:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def __repr__(self) -> str:
-        lines = [f"{self.subject}, by {self.key}: {self.verdict}"]
+        lines = [f"{printable(self.subject)}, by {printable(self.key)}: {self.verdict}"]
         lines += [
             f"  {c.scheme}: {times(c.time_over_ideal)} × ideal, fullest worker "
             f"{times(c.max_over_mean)} × the mean, {times(c.replication)} workers per key"
             for c in self.candidates
         ]
-        lines += [f"  {h.key}: {percent(h.share)} ± {percent(h.error)}" for h in self.hot[:5]]
+        lines += [
+            f"  {printable(h.key)}: {percent(h.share)} ± {percent(h.error)}" for h in self.hot[:5]
+        ]
         return "\n".join([*lines, *(f"  {note}" for note in self.notes)])
 
     def _repr_html_(self) -> str:
@@ -109,7 +111,7 @@ class KeyRanking:
         ]
 
     def __repr__(self) -> str:
-        return "\n".join(str(row) for row in self.rows())
+        return "\n".join(printable(row) for row in self.rows())
 
     def _repr_html_(self) -> str:
         from skewless.diagnose.page.data import ranking_body

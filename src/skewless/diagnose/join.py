@@ -15,7 +15,7 @@ from skewless.diagnose.data import Diagnosis
 from skewless.diagnose.keys import HOT_KEYS, HotKey, share_error
 from skewless.diagnose.predict import Candidate
 from skewless.diagnose.sample import F64, Sample
-from skewless.diagnose.units import percent, size, times
+from skewless.diagnose.units import percent, printable, size, times
 from skewless.hashing import U64
 from skewless.schemes import scheme_of
 
@@ -190,7 +190,7 @@ def _verdict(
             native,
         )
     facts = (
-        f"'{' '.join(hottest.split())[:40]}' makes {percent(share)} of the work, and by plain hash "
+        f"'{printable(hottest)[:40]}' makes {percent(share)} of the work, and by plain hash "
         f"the slowest of {workers:,} workers takes {times(plain.time_over_ideal)} × an even share"
     )
     if adaptive and _adaptive_handles(left, right, hot_identity, workers):

@@ -29,6 +29,21 @@ def percent(share: float) -> str:
     return f"{value:.3g} %" if value < 99.95 else "100 %"
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "stage"), counted(2500, "stage")
+    ('1 stage', '2,500 stages')
+    """
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def printable(value: object) -> str:
+    """Text of strangers on one line, without what a terminal or a browser would act upon."""
+    line = " ".join(str(value).split())
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
+
+
 def times(ratio: float) -> str:
     """A ratio.
 

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 from skewless.diagnose.keys import HotKey
 from skewless.diagnose.predict import Candidate
 from skewless.diagnose.reading import Reading, script
-from skewless.diagnose.units import percent, times
+from skewless.diagnose.units import percent, printable, times
 from skewless.errors import unknown
 
 Work = Literal["fold", "group", "map", "aggregate", "join"]
@@ -143,7 +143,7 @@ def _facts(plain: Candidate, hot: Sequence[HotKey], workers: int, messages: int)
 
 def _short(key: str) -> str:
     """A key in a sentence: on one line, and not all of a long one."""
-    line = " ".join(key.split())
+    line = printable(key)
     return line if len(line) <= 40 else line[:39] + "…"
 
 

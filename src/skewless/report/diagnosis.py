@@ -8,7 +8,7 @@ from rich.markup import escape
 from skewless.diagnose.compare import LogComparison
 from skewless.diagnose.data import Diagnosis, KeyRanking
 from skewless.diagnose.event_log.log import LogDiagnosis
-from skewless.diagnose.units import duration, percent, size, times
+from skewless.diagnose.units import counted, duration, percent, printable, size, times
 from skewless.report.tables import bar, table
 
 SHOWN_STAGES = 20
@@ -17,13 +17,13 @@ SHOWN_STAGES = 20
 def print_data(console: Console, found: Diagnosis) -> None:
     """A stream or a table: its hottest keys, the candidates, the verdict and the code."""
     console.print(
-        f"[bold]{escape(found.subject)}[/] by {escape(found.key)}: {found.messages:,} messages, "
+        f"[bold]{escape(printable(found.subject))}[/] by {escape(printable(found.key))}: {found.messages:,} messages, "
         f"{found.keys:,} keys, {found.nulls:,} nulls; {found.workers:,} workers."
     )
     most = max((h.share for h in found.hot), default=1.0)
     rows = [
         {
-            "hottest keys": _line(h.key),
+            "hottest keys": printable(h.key),
             "share": percent(h.share),
             "±": percent(h.error) if h.error else "exact",
             " ": bar(h.share / most),
@@ -52,25 +52,27 @@ def print_data(console: Console, found: Diagnosis) -> None:
 
 def print_ranking(console: Console, ranking: KeyRanking) -> None:
     """Several keys, the worst first."""
-    rows = [{name: _line(str(value)) for name, value in row.items()} for row in ranking.rows()]
-    console.print(table(f"The worst key is {ranking.diagnoses[0].key}", rows))
+    rows = [{name: printable(str(value)) for name, value in row.items()} for row in ranking.rows()]
+    console.print(table(f"The worst key is {printable(ranking.diagnoses[0].key)}", rows))
     for found in ranking.diagnoses:
-        console.print(f"[bold]{escape(_line(found.key))}[/]: {escape(found.verdict)}")
+        console.print(
+            f"[bold]{escape(printable(found.key))}[/]: {escape(printable(found.verdict))}"
+        )
 
 
 def print_log(console: Console, found: LogDiagnosis) -> None:
     """An event log: its stages by the time they lost."""
     took = "" if found.took_s is None else f", {duration(found.took_s)}"
     console.print(
-        f"[bold]{escape(_line(found.application or found.path))}[/], Spark "
-        f"{escape(found.spark or 'of unknown version')}{took}: {len(found.stages):,} stages lost "
-        f"{duration(found.lost_s)}."
+        f"[bold]{escape(printable(found.application or found.path))}[/], Spark "
+        f"{escape(found.spark or 'of unknown version')}{took}: "
+        f"{counted(len(found.stages), 'stage')} lost {duration(found.lost_s)}."
     )
     rows = [
         {
             "stage": f"{s.stage}.{s.attempt}" if s.attempt else str(s.stage),
             "operator": s.operator,
-            "by": _line(", ".join(s.columns)),
+            "by": printable(", ".join(s.columns)),
             "cause": s.cause,
             "lost": duration(s.lost_s),
             "took": duration(s.took_s),
@@ -94,7 +96,7 @@ def print_comparison(console: Console, found: LogComparison) -> None:
     """Two event logs, before and after."""
     rows = [
         {
-            "what": _line(p.label),
+            "what": printable(p.label),
             "took before": duration(p.before_took_s),
             "after": duration(p.after_took_s),
             "lost before": duration(p.before_lost_s),
@@ -109,14 +111,9 @@ def print_comparison(console: Console, found: LogComparison) -> None:
 
 
 def _print_verdict(console: Console, verdict: str, code: str, notes: list[str]) -> None:
-    console.print(f"[bold]Verdict:[/] {escape(_line(verdict))}")
+    console.print(f"[bold]Verdict:[/] {escape(printable(verdict))}")
     if code:
         console.print()
         console.print(code, markup=False, highlight=False)
     for note in notes:
-        console.print(f"Note: {escape(note)}")
-
-
-def _line(value: str) -> str:
-    """Text of strangers on one line, without what a terminal would act upon."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in value)
+        console.print(f"Note: {escape(printable(note))}")

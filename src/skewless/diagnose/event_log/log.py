@@ -119,7 +119,9 @@ class _Collected:
 
     def __init__(self) -> None:
         self._stages: list[StageDiagnosis] = []
-        self._drawn: list[tuple[float, int]] = []  # a heap of (lost, place)
+        self._drawn: list[
+            tuple[float, int]
+        ] = []  # a heap of (lost, −place): of equals the first stay
         self.empty = 0
 
     def add(self, ended: Ended, plans: Plans | None) -> None:
@@ -129,10 +131,10 @@ class _Collected:
             self.empty += 1
             return
         self._stages.append(stage)
-        heapq.heappush(self._drawn, (stage.lost_s, len(self._stages) - 1))
+        heapq.heappush(self._drawn, (stage.lost_s, 1 - len(self._stages)))
         if len(self._drawn) > DRAWN_STAGES:
             _, place = heapq.heappop(self._drawn)
-            self._stages[place] = replace(self._stages[place], drawn=[])
+            self._stages[-place] = replace(self._stages[-place], drawn=[])
 
     def ranked(self) -> list[StageDiagnosis]:
         """The most lost first; those that lost the same in their own order."""

@@ -10,7 +10,7 @@ import numpy as np
 from skewless.diagnose.event_log.loss import LEAST_S, Loss, loss_of
 from skewless.diagnose.event_log.plan import Plans, Work
 from skewless.diagnose.event_log.reader import Ended
-from skewless.diagnose.units import duration, percent
+from skewless.diagnose.units import duration, percent, printable
 
 DRAWN_TASKS = 400  # of a stage: the longest, and some of the others
 
@@ -73,7 +73,7 @@ class StageDiagnosis:
     def label(self) -> str:
         """The stage as people say it: its number, its operator and its columns."""
         number = str(self.stage) if not self.attempt else f"{self.stage} (attempt {self.attempt})"
-        by = f" on {', '.join(self.columns)}" if self.columns else ""
+        by = f" on {printable(', '.join(self.columns))}" if self.columns else ""
         batch = "" if self.batch is None else f" of batch {self.batch}"
         return f"stage {number}{batch}, {self.operator}{by}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skewless.diagnose.page import svg
 from skewless.diagnose.page.page import code, notes, table, text
-from skewless.diagnose.units import duration, percent, size, times
+from skewless.diagnose.units import counted, duration, percent, size, times
 
 if TYPE_CHECKING:
     from skewless.diagnose.compare import LogComparison
@@ -41,7 +41,7 @@ def log_body(found: LogDiagnosis) -> str:
         [
             f"<h1>{text(found.application or found.path)}</h1>",
             f'<p class="soft">Spark {text(found.spark or "of unknown version")}{took}; '
-            f"{len(found.stages):,} stages lost {duration(found.lost_s)}</p>",
+            f"{counted(len(found.stages), 'stage')} lost {duration(found.lost_s)}</p>",
             f'<p class="verdict">{text(found.verdict)}</p>',
             notes(found.notes),
             code(found.code),

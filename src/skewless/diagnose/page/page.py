@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from skewless.diagnose.units import printable
 from skewless.errors import SkewlessError
 
 STYLE = """
@@ -53,8 +54,7 @@ overflow-wrap:anywhere}
 
 def text(value: object) -> str:
     """Any value as text inside HTML or an attribute, on one line, without control characters."""
-    line = " ".join(str(value).split())
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line))
+    return escape(printable(value))
 
 
 def fragment(body: str) -> str:
