@@ -50,7 +50,6 @@ def test_plain_hash_is_predicted_as_route_does_it(rows):
     assert [round(6000 * share) for share in predicted] == loads
 
 
-@pytest.mark.connect
 @pytest.mark.parametrize(
     ("work", "counted"),
     [("fold", 99), ("group", 99), ("map", 6000), ("aggregate", 99)],
@@ -109,7 +108,6 @@ def test_the_code_for_a_stream_or_file_reads_it_by_itself(rows, tmp_path, kind):
     assert names["result"].count() == found.keys
 
 
-@pytest.mark.connect
 def test_costs_binary_keys_composites_and_expressions(rows):
     costly = diagnose(rows, "user id", WORKERS, cost="cost")
     assert costly.candidates[0].time_over_ideal > costly.candidates[0].max_over_mean

@@ -17,8 +17,8 @@ SHOWN_STAGES = 20
 def print_data(console: Console, found: Diagnosis) -> None:
     """A stream or a table: its hottest keys, the candidates, the verdict and the code."""
     console.print(
-        f"[bold]{escape(printable(found.subject))}[/] by {escape(printable(found.key))}: {found.messages:,} messages, "
-        f"{found.keys:,} keys, {found.nulls:,} nulls; {found.workers:,} workers."
+        f"[bold]{escape(printable(found.subject))}[/] by {escape(printable(found.key))}: "
+        f"{found.messages:,} messages, {found.keys:,} keys, {found.nulls:,} nulls; {found.workers:,} workers."
     )
     most = max((h.share for h in found.hot), default=1.0)
     rows = [
