@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+_MOST_LISTED = 100  # a table may have a million columns, and a sentence has not
+_MOST_COMPARED = 5000
+
 
 class SkewlessError(ValueError):
     """What the user gave cannot be used; the message says what is allowed."""
@@ -13,6 +16,8 @@ class SkewlessError(ValueError):
 def unknown(kind: str, given: str, valid: Iterable[str]) -> SkewlessError:
     """An error for a name that does not exist, with the nearest spelling and all valid names."""
     names = sorted(valid)
-    close = difflib.get_close_matches(given, names, n=1)
+    close = difflib.get_close_matches(given, names[:_MOST_COMPARED], n=1)
     hint = f"; did you mean '{close[0]}'?" if close else "."
-    return SkewlessError(f"There is no {kind} '{given}'{hint} Valid: {', '.join(names)}.")
+    listed = ", ".join(names[:_MOST_LISTED])
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return SkewlessError(f"There is no {kind} '{given}'{hint} Valid: {listed}{more}.")

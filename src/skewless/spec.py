@@ -90,6 +90,8 @@ def convert(value: str, hint: Any, where: str) -> Any:
         if value not in get_args(hint):
             raise unknown(f"value for {where} called", value, map(str, get_args(hint)))
         return value
+    if hint is str and not value:
+        raise SkewlessError(f"{where} is empty: give a value behind the '='.")
     try:
         if hint is bool:
             return _TRUTHS[value.lower()]
@@ -100,8 +102,6 @@ def convert(value: str, hint: Any, where: str) -> Any:
             return int(value) if value.lstrip("-").isdigit() else int(number)
         if hint is float:
             return float(value)
-        if hint is str and not value:
-            raise SkewlessError(f"{where} is empty: give a value behind the '='.")
     except (ValueError, KeyError, OverflowError):
         article = {bool: "true or false", int: "a whole number", float: "a number"}[hint]
         raise SkewlessError(f"{where} takes {article}, not '{value}'.") from None

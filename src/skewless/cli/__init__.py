@@ -10,6 +10,7 @@ import typer
 from skewless._version import __version__
 from skewless.cli.compare import compare
 from skewless.cli.demo import demo
+from skewless.cli.diagnose import diagnose
 from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
 from skewless.cli.run import run
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Even work from skewed keys, on Spark.",
 )
-for command in (demo, simulate, queue, compare, run, reproduce):
+for command in (demo, diagnose, simulate, queue, compare, run, reproduce):
     app.command()(command)
 
 

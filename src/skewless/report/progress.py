@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 
 @contextmanager
@@ -16,6 +23,17 @@ def messages_bar(
     """A bar that is told how many messages were done; without a total it only counts."""
     columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
     columns += [TextColumn("{task.completed:,.0f} messages"), TimeRemainingColumn()]
+    shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with shown as progress:
+        task = progress.add_task(label, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+@contextmanager
+def bytes_bar(console: Console, label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar that is told how many bytes were read."""
+    text = TextColumn("{task.description}", markup=False)
+    columns = [text, BarColumn(), DownloadColumn(), TimeRemainingColumn()]
     shown = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with shown as progress:
         task = progress.add_task(label, total=total)

@@ -17,22 +17,28 @@ check_version(pyspark.__version__, "PySpark")
 
 from skewless.spark.balanced import balanced_map, release  # noqa: E402
 from skewless.spark.compare import Comparison, compare  # noqa: E402
+from skewless.spark.diagnose import diagnose, diagnose_keys  # noqa: E402
 from skewless.spark.group import Grouping, group  # noqa: E402
 from skewless.spark.learn import learn  # noqa: E402
 from skewless.spark.observe import Observer  # noqa: E402
 from skewless.spark.per_worker import per_worker  # noqa: E402
 from skewless.spark.route import repartition, route  # noqa: E402
+from skewless.spark.verify import Verification, verify  # noqa: E402
 
 __all__ = [
     "Comparison",
     "Grouping",
     "Observer",
+    "Verification",
     "balanced_map",
     "compare",
+    "diagnose",
+    "diagnose_keys",
     "group",
     "learn",
     "per_worker",
     "release",
     "repartition",
     "route",
+    "verify",
 ]

@@ -56,7 +56,7 @@ def _rows_of_file(
     if isinstance(stream, Parquet):
         return spark.read.parquet(path).select(F.col(stream.column).alias("key"))
     if isinstance(stream, CommaSeparated):
-        table = spark.read.csv(path, header=True)
+        table = spark.read.csv(path, header=True, sep=stream.delimiter)
         named = stream.column in table.columns
         name = stream.column if named else table.columns[int(stream.column) - 1]
         return table.select(F.col(name).alias("key"))

@@ -57,7 +57,7 @@ def check_collation(name: str, kind: DataType) -> None:
         if isinstance(part, StringType) and collation_of(part) != "UTF8_BINARY":
             raise SkewlessError(
                 f"Column '{name}' has the collation {collation_of(part)}, by which different texts "
-                "may be equal: cast it to a string of UTF8_BINARY, for example by lower(...), first."
+                "may be equal: first cast it to UTF8_BINARY, for example by lower(...)."
             )
 
 

@@ -26,30 +26,43 @@ class CommaSeparated(Stream):
 
     path: the file.
     column: the key's column, by its name in the header or by its number, counted from 1.
+    delimiter: what separates columns, one character.
     """
 
     path: str
     column: str
+    delimiter: str = ","
 
     name: ClassVar[str] = "csv"
 
+    def __post_init__(self) -> None:
+        if len(self.delimiter) != 1:
+            raise SkewlessError(f"csv:delimiter is one character, not '{self.delimiter}'.")
+
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
+        wanted = [self.column] if source_column is None else [self.column, source_column]
+        for columns in self._columns(wanted):
+            hashed = [identities(column) for column in columns]
+            yield Chunk(hashed[0], hashed[1] if len(hashed) > 1 else None)
+
+    def values(self) -> Iterator[pa.Array]:
+        """The keys themselves, one array per block of the file."""
+        return (columns[0] for columns in self._columns([self.column]))
+
+    def _columns(self, wanted: list[str]) -> Iterator[list[pa.Array]]:
         with explained(self.path):
             header = self._header()
             if not header:
                 return
-            wanted = [self._number(self.column, header)]
-            if source_column is not None:
-                wanted.append(self._number(source_column, header))
+            numbers = [self._number(column, header) for column in wanted]
             with open_bytes(self.path) as file:
                 watched = _Watched(file)
                 rows = 1  # the header
                 try:
-                    for batch in _read(watched, len(header), wanted):
+                    for batch in _read(watched, len(header), numbers, self.delimiter):
                         rows += batch.num_rows
-                        columns = [identities(batch.column(number)) for number in wanted]
-                        yield Chunk(columns[0], columns[1] if len(columns) > 1 else None)
+                        yield [batch.column(number) for number in numbers]
                 except pa.ArrowInvalid as error:
                     self._refuse(error)
                 if watched.quotes % 2 and rows < watched.lines:
@@ -62,7 +75,7 @@ class CommaSeparated(Stream):
         with open_bytes(self.path) as file:
             text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
             try:
-                return next(csv.reader(text), [])
+                return next(csv.reader(text, delimiter=self.delimiter), [])
             except csv.Error as error:
                 self._refuse(error)
 
@@ -101,7 +114,9 @@ class _Watched(io.RawIOBase):
         return block
 
 
-def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBatch]:
+def _read(
+    file: object, columns: int, wanted: list[str], delimiter: str
+) -> Iterator[pa.RecordBatch]:
     # Columns are named by their numbers, so names that occur twice in a header do no harm.
     names = [str(number + 1) for number in range(columns)]
     reader = arrow_csv.open_csv(
@@ -110,7 +125,7 @@ def _read(file: object, columns: int, wanted: list[str]) -> Iterator[pa.RecordBa
             block_size=BLOCK_BYTES, column_names=names, skip_rows_after_names=1, use_threads=False
         ),
         parse_options=arrow_csv.ParseOptions(
-            newlines_in_values=True, ignore_empty_lines=columns > 1
+            delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=columns > 1
         ),
         convert_options=arrow_csv.ConvertOptions(
             include_columns=list(dict.fromkeys(wanted)),

@@ -31,25 +31,29 @@ class Parquet(Stream):
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per batch of rows."""
+        wanted = [self.column] if source_column is None else [self.column, source_column]
+        rows_before = 0
+        for batch in self._batches(wanted):
+            columns = [
+                identities(self._without_nulls(batch.column(c), c, rows_before)) for c in wanted
+            ]
+            rows_before += len(batch)
+            yield Chunk(columns[0], None if source_column is None else columns[1])
+
+    def values(self) -> Iterator[pa.Array]:
+        """The keys themselves, nulls among them, one array per batch of rows."""
+        return (batch.column(0) for batch in self._batches([self.column]))
+
+    def _batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         with explained(self.path):
             try:
-                yield from self._batches(source_column)
+                for path in files_of(self.path):
+                    yield from self._read(path, wanted)
             except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
                 reason = str(error).splitlines()[0].rstrip(".")
                 raise SkewlessError(
                     f"The file '{self.path}' is not a readable Parquet file: {reason}."
                 ) from error
-
-    def _batches(self, source_column: str | None) -> Iterator[Chunk]:
-        wanted = [self.column] if source_column is None else [self.column, source_column]
-        rows_before = 0
-        for path in files_of(self.path):
-            for batch in self._read(path, wanted):
-                columns = [
-                    identities(self._without_nulls(batch.column(c), c, rows_before)) for c in wanted
-                ]
-                rows_before += len(batch)
-                yield Chunk(columns[0], None if source_column is None else columns[1])
 
     def _read(self, path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:

@@ -1,0 +1,161 @@
+"""`skewless diagnose`: which key, what it costs, what to do, did it help."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from skewless.cli.options import AsJson, Seed, console_for, print_json
+from skewless.errors import SkewlessError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WORKERS = 8
+_PARQUET, _TABS = (".parquet", ".pq"), (".tsv", ".tab")
+
+
+def diagnose(
+    file: Annotated[
+        Path | None, typer.Argument(help="A Parquet, CSV or TSV file, by the columns --key.")
+    ] = None,
+    stream: Annotated[
+        str | None, typer.Option(help="A stream: name:param=value,…, as for simulate.")
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of FILE that is the key; several times: which is worst."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Workers of the job to be predicted.")] = WORKERS,
+    work: Annotated[
+        str, typer.Option(help="What is done with the rows of a key: fold, group, map, aggregate.")
+    ] = "fold",
+    sources: Annotated[int, typer.Option(help="Tasks that read the data and route by it.")] = 8,
+    event_log: Annotated[
+        Path | None, typer.Option(help="An event log of Spark: a file or a rolling folder.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(help="The event log after a change, against --event-log.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="File for a page to look at.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Say which key is hot, what it costs and what to do: of a stream, a file or an event log."""
+    from skewless.diagnose.page.page import document, write_page
+    from skewless.report.files import make_folder
+
+    console = console_for(as_json)
+    _check(file, stream, key, event_log, against)
+    if html is not None:
+        make_folder(html.parent)
+    if event_log is not None:
+        found, body = _of_logs(console, event_log, against, as_json)
+    else:
+        specs = [stream] if stream is not None else [_spec(file, column) for column in key or ()]
+        found, body = _of_data(console, specs, workers, work, sources, seed, as_json)
+    if html is not None:
+        write_page(html, document("skewless diagnose", body))
+        console.print(f"Written: {html}", markup=False)
+    if as_json:
+        print_json(found.to_dict())
+
+
+def _check(
+    file: Path | None,
+    stream: str | None,
+    key: list[str] | None,
+    event_log: Path | None,
+    against: Path | None,
+) -> None:
+    if sum(given is not None for given in (file, stream, event_log)) != 1:
+        raise SkewlessError(
+            "Give one thing to diagnose: --stream S, FILE --key COLUMN, or --event-log PATH."
+        )
+    if (file is None) != (not key):
+        raise SkewlessError(
+            "A file needs its key column, and only a file takes one: FILE --key COLUMN."
+        )
+    if against is not None and event_log is None:
+        raise SkewlessError(
+            "--against compares two event logs: give the one before with --event-log."
+        )
+
+
+def _spec(file: Path | None, column: str) -> Any:
+    """The stream of a file's column, by the file's name; of a TSV, by name through its header."""
+    from skewless.streams.csv import CommaSeparated
+    from skewless.streams.parquet import Parquet
+    from skewless.streams.tsv import TabSeparated
+
+    name = str(file).removesuffix(".gz").lower()
+    if name.endswith(_PARQUET):
+        return Parquet(str(file), column)
+    if name.endswith(".csv"):
+        return CommaSeparated(str(file), column)
+    if name.endswith(_TABS):
+        if column.isdecimal():
+            return TabSeparated(str(file), int(column))
+        return CommaSeparated(str(file), column, "\t")
+    raise SkewlessError(
+        f"The kind of '{file}' is not known by its name: give a file that ends in .parquet, .csv "
+        "or .tsv (.gz may follow), or a --stream such as words:path=FILE."
+    )
+
+
+def _of_data(
+    console: Console,
+    streams: list[Any],
+    workers: int,
+    work: str,
+    sources: int,
+    seed: int,
+    as_json: bool,
+) -> tuple[Any, str]:
+    from skewless.diagnose.data import diagnose_stream, ranking
+    from skewless.diagnose.page.data import data_body, ranking_body
+    from skewless.report.diagnosis import print_data, print_ranking
+    from skewless.report.progress import messages_bar
+    from skewless.streams import stream_of
+
+    made = []
+    for stream in streams:
+        flow = stream_of(stream)
+        with messages_bar(console, "reading", flow.length()) as progress:
+            made.append(
+                diagnose_stream(
+                    flow, workers, work=work, sources=sources, seed=seed, progress=progress
+                )
+            )
+    if len(made) == 1:
+        if not as_json:
+            print_data(console, made[0])
+        return made[0], data_body(made[0])
+    ranked = ranking(made)
+    if not as_json:
+        print_ranking(console, ranked)
+    return ranked, ranking_body(ranked)
+
+
+def _of_logs(console: Console, before: Path, after: Path | None, as_json: bool) -> tuple[Any, str]:
+    from skewless.diagnose.compare import compare_logs
+    from skewless.diagnose.event_log.files import log_files
+    from skewless.diagnose.event_log.log import diagnose_log
+    from skewless.diagnose.page.log import comparison_body, log_body
+    from skewless.report.diagnosis import print_comparison, print_log
+    from skewless.report.progress import bytes_bar
+
+    logs = []
+    for path in (before,) if after is None else (before, after):
+        with bytes_bar(console, f"reading {path.name}", log_files(path).size_bytes) as progress:
+            logs.append(diagnose_log(path, progress))
+    if len(logs) == 1:
+        if not as_json:
+            print_log(console, logs[0])
+        return logs[0], log_body(logs[0])
+    compared = compare_logs(*logs)
+    if not as_json:
+        print_comparison(console, compared)
+    return compared, comparison_body(compared)

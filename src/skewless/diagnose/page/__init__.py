@@ -1,0 +1,1 @@
+"""Pages to look at: self-contained HTML, with pictures as inline SVG, and everything escaped."""

@@ -1,0 +1,233 @@
+"""Diagnosis on Spark: a DataFrame's keys, code that runs as it is, two results compared."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.spark import diagnose, diagnose_keys, verify
+
+WORKERS = 4
+
+
+@pytest.fixture(scope="module")
+def rows(spark):
+    key = (
+        F.when(F.col("id") % 10 < 4, F.lit("hot"))
+        .when(F.col("id") % 10 == 4, F.lit(None))
+        .otherwise(F.concat(F.lit("cold-"), (F.col("id") % 97).cast("string")))
+    )
+    return spark.range(0, 6000, 1, 3).select(
+        key.alias("user id"),
+        (F.col("id") % 3).alias("day"),
+        F.expr("CAST(CAST(id % 2 AS STRING) AS BINARY)").alias("bytes"),
+        F.when(F.col("id") % 10 < 4, F.lit(5.0)).otherwise(F.lit(1.0)).alias("cost"),
+    )
+
+
+@pytest.mark.connect
+def test_a_dataframe_s_hot_keys_nulls_and_counts_are_found_in_one_pass(rows):
+    found = diagnose(rows, "user id", WORKERS)
+    assert (found.messages, found.nulls, found.keys) == (6000, 600, 99)
+    assert (found.hot[0].key, found.hot[0].share, found.hot[0].error) == ("hot", 0.4, 0.0)
+    assert (found.hot[1].key, found.hot[1].share) == ("null", 0.1)
+    assert found.sources == 3
+    plain = found.candidates[0]
+    assert plain.scheme == "key"
+    assert plain.time_over_ideal > 1.5
+    assert found.choice.startswith("graded")
+
+
+def test_plain_hash_is_predicted_as_route_does_it(rows):
+    from skewless.spark import route
+
+    counts = route(rows, "user id", "key", WORKERS).groupBy("worker").count().collect()
+    loads = [0] * WORKERS
+    for row in counts:
+        loads[row.worker] = row["count"]
+    predicted = diagnose(rows, "user id", WORKERS).candidates[0].loads
+    assert [round(6000 * share) for share in predicted] == loads
+
+
+@pytest.mark.parametrize(
+    ("work", "counted"),
+    [("fold", 99), ("group", 99), ("map", 6000), ("aggregate", 99)],
+)
+def test_the_code_to_paste_runs_as_it_is(rows, work, counted):
+    found = diagnose(rows, "user id", WORKERS, work=work)
+    names = {"df": rows}
+    exec(found.code, names)
+    assert names["result"].count() == counted
+
+
+@pytest.mark.parametrize("scheme", ["key", "graded-planned"])
+def test_the_code_of_every_other_fold_runs_too(rows, scheme):
+    from skewless.diagnose.reading import given
+    from skewless.diagnose.verdict import _code
+
+    names = {"df": rows}
+    exec(_code(scheme, "fold", WORKERS, given("['user id', 'day']", "user id, day")), names)
+    truth = rows.groupBy("user id", "day").count()
+    assert sorted(map(str, names["result"].collect())) == sorted(map(str, truth.collect()))
+
+
+def test_the_code_for_balanced_map_runs_too(rows):
+    from skewless.diagnose.reading import given
+    from skewless.diagnose.verdict import _code
+
+    names = {"df": rows}
+    exec(_code("proactive", "map", WORKERS, given("'user id'", "user id")), names)
+    assert names["result"].count() == 6000
+
+
+@pytest.mark.parametrize("kind", ["zipf", "words", "tsv", "csv", "parquet"])
+def test_the_code_for_a_stream_or_file_reads_it_by_itself(rows, tmp_path, kind):
+    from skewless.diagnose.data import diagnose_stream
+
+    path = tmp_path / f"file.{kind}"
+    words = ["a"] * 20 + ["b", "c"]
+    specs = {
+        "zipf": "zipf:z=1.5,keys=20,messages=3000",
+        "words": f"words:path={path},column=2",
+        "tsv": f"tsv:path={path},column=2",
+        "csv": f"csv:path={path},column=k",
+        "parquet": f"parquet:path={path},column=k",
+    }
+    if kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.table({"k": words}), path)
+    elif kind != "zipf":
+        separator, head = (",", "x,k\n") if kind == "csv" else ("\t", "")
+        path.write_text(head + "".join(f"1{separator}{word}\n" for word in words))
+    found = diagnose_stream(specs[kind], 3)
+    names = {}
+    exec(found.code, names)
+    assert names["result"].count() == found.keys
+
+
+def test_costs_binary_keys_composites_and_expressions(rows):
+    costly = diagnose(rows, "user id", WORKERS, cost="cost")
+    assert costly.candidates[0].time_over_ideal > costly.candidates[0].max_over_mean
+    binary = diagnose(rows, ["bytes", "day"], WORKERS)
+    assert binary.keys == 6
+    assert binary.hot[0].key in {f"{b}, {d}" for b in ("30", "31") for d in (0, 1, 2)}
+    made = diagnose(rows, F.col("day") % 2, WORKERS)
+    assert "group(df, key," in made.code
+
+
+def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
+    from skewless.spark import sampling
+
+    monkeypatch.setattr(sampling, "LIMIT", 800)
+    batches = rows.select(
+        F.xxhash64("user id").alias("identity"), "cost", F.col("user id").alias("name")
+    ).toArrow()
+
+    from skewless.diagnose.sample import Thinner
+
+    parts = []
+    for task in range(3):
+        thinner = Thinner(1000 if task else 300, task)
+        for batch in batches.slice(2000 * task, 2000).to_batches():
+            identity, cost, name = batch.columns
+            thinner.add(identity.to_numpy().view("uint64"), cost.to_numpy(), name)
+        parts.append(sampling._packed(task, thinner))
+    joined = [b.to_pylist()[0] for b in sampling._join(iter(parts))]
+    assert len({row["level"] for row in joined}) == 1
+    assert sum(len(row["keys"]) // 8 for row in joined) <= 800
+    assert all(len(row["keys"]) == len(row["costs"]) == len(row["bits"]) for row in joined)
+    assert all(len(row["keys"]) // 8 > 150 for row in joined)
+
+
+@pytest.mark.connect
+def test_joins_broadcast_stay_or_are_split(spark, rows):
+    small = spark.range(5).select(F.col("id").cast("string").alias("user id"))
+    assert diagnose(rows, "user id", WORKERS, with_=small).verdict.startswith("Broadcast the small")
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    try:
+        split = diagnose(rows, "user id", WORKERS, with_=rows.select("user id"))
+        assert split.choice == "join"
+        assert "join(df, other, 'user id')" in split.code
+        assert split.hot[0].key == "hot"  # nulls match nothing
+        even = spark.range(2000).select(F.col("id").alias("day"))
+        kept = diagnose(even, "day", WORKERS, with_=even)
+        assert kept.verdict.startswith("Nothing is skewed")
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
+
+
+def test_adaptive_execution_is_trusted_with_what_it_can_split():
+    import numpy as np
+
+    from skewless.diagnose.join import Side, join_diagnosis
+    from skewless.diagnose.sample import Sample
+    from skewless.hashing import identities
+
+    keys = identities(np.array([1] * 600 + list(range(2, 402))))
+    big = Side(Sample(keys, np.zeros(1000, np.int32), None, 10_000_000, 401), 1000)
+    tail = identities(np.arange(1, 402))
+    other = Side(Sample(tail, np.zeros(401, np.int32), None, 401, 401), 10**6)
+    found = join_diagnosis(big, other, 20, {}, "t", "k", "'k'", -1, adaptive=True)
+    assert "adaptive execution handles this" in found.verdict
+    off = join_diagnosis(big, other, 20, {}, "t", "k", "'k'", -1, adaptive=False)
+    assert off.choice == "join"
+
+
+def test_several_keys_are_ranked(rows):
+    ranked = diagnose_keys(rows, ["day", "user id", ["user id", "day"]], WORKERS)
+    overs = [d.candidates[0].time_over_ideal for d in ranked.diagnoses]
+    assert overs == sorted(overs, reverse=True)
+    assert "<table>" in ranked._repr_html_()
+
+
+@pytest.mark.connect
+def test_two_results_are_equal_whatever_their_order_of_rows_and_columns(rows):
+    sums = rows.groupBy("user id").agg(F.sum("cost").alias("s"), F.count("*").alias("n"))
+    same = verify(sums, sums.select("n", "user id", "s").orderBy("n"))
+    assert same.equal
+    assert same.before_rows == 99
+    assert "results are equal" in same.verdict
+    nearly = sums.withColumn("s", F.col("s") * F.lit(1 + 1e-13))
+    assert verify(sums, nearly).equal
+    other = sums.withColumn("n", F.when(F.col("user id") == "hot", 1).otherwise(F.col("n")))
+    assert not verify(sums, other).equal
+    assert "rows before and" in verify(sums, sums.limit(3)).verdict
+    doubled = sums.union(sums.where("n > 0").limit(1))
+    assert not verify(sums, doubled).equal
+
+
+def test_a_null_is_told_from_zero_and_empty_in_a_digest(spark):
+    def one(value):
+        return spark.createDataFrame([(value,)], "x string")
+
+    assert not verify(one(None), one("")).equal
+    numbers = [spark.createDataFrame([(v,)], "x double") for v in (None, 0.0, -0.0)]
+    assert not verify(numbers[0], numbers[1]).equal
+    assert verify(numbers[1], numbers[2]).equal
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda df: diagnose(df, "usr id"), "did you mean 'user id'"),
+        (lambda df: diagnose(df, "day", 0), "workers must be at least 1"),
+        (lambda df: diagnose(df, "day", work="sum"), "no kind of work"),
+        (lambda df: diagnose(df, "day", cost="bytes"), "give a column of numbers"),
+        (lambda df: diagnose(df, "day", work="join"), "A join has two sides"),
+        (lambda df: diagnose(df, "day", work="fold", with_=df), "A join has two sides"),
+        (lambda df: diagnose(df.limit(0), "day"), "has no rows"),
+        (lambda df: diagnose(df.select(F.create_map("day", "day").alias("m")), "m"), "be a key"),
+        (lambda df: diagnose_keys(df, []), "at least one"),
+        (lambda df: diagnose(5, "day"), "takes a Spark DataFrame"),
+        (lambda df: verify(df, df.select("day")), "differ in their columns"),
+        (lambda df: verify(df, df, rounds=0), "at least 1 round"),
+    ],
+)
+def test_a_mistake_is_one_sentence(rows, call, says):
+    with pytest.raises(SkewlessError, match=says) as error:
+        call(rows)
+    assert "\n" not in str(error.value)
