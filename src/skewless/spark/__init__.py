@@ -18,6 +18,8 @@ check_version(pyspark.__version__, "PySpark")
 from skewless.spark.balanced import balanced_map, release  # noqa: E402
 from skewless.spark.compare import Comparison, compare  # noqa: E402
 from skewless.spark.group import Grouping, group  # noqa: E402
+from skewless.spark.join.api import join, learn_join  # noqa: E402
+from skewless.spark.join.plan import JoinPlan  # noqa: E402
 from skewless.spark.learn import learn  # noqa: E402
 from skewless.spark.observe import Observer  # noqa: E402
 from skewless.spark.per_worker import per_worker  # noqa: E402
@@ -26,11 +28,14 @@ from skewless.spark.route import repartition, route  # noqa: E402
 __all__ = [
     "Comparison",
     "Grouping",
+    "JoinPlan",
     "Observer",
     "balanced_map",
     "compare",
     "group",
+    "join",
     "learn",
+    "learn_join",
     "per_worker",
     "release",
     "repartition",
