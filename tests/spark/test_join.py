@@ -139,3 +139,12 @@ def test_what_may_differ_next_time_is_split_only_where_that_does_no_harm(spark):
         assert ("left_copied" in words) == certain
     words = join(left, right, "k", "full", repeatable=False)._jdf.queryExecution().toString()
     assert "left_copied" not in words
+
+
+def test_null_keys_alone_are_spread_by_the_join_itself(spark):
+    left, right = two_tables(spark, [None], ["e"], COLD)
+    joined = join(left, right, "k", "left", workers=5)
+    assert_same(joined, left.join(right, "k", "left"))
+    words = joined._jdf.queryExecution().executedPlan().toString()
+    assert words.count("Exchange hashpartitioning") == 2
+    assert unevenness(joined, 5) < 1.5

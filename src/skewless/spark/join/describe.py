@@ -32,7 +32,8 @@ def describe(plan: JoinPlan) -> str:
     )
     lines += _keys(plan) + _nulls(plan)
     a, b = plan.stripes_left, plan.stripes_right
-    copies = ((b - 1) * sizes.left).sum() + ((a - 1) * sizes.right).sum()
+    right = sizes.right.clip(max=1) if plan.distinct else sizes.right
+    copies = ((b - 1) * sizes.left).sum() + ((a - 1) * right).sum()
     rows = max(1.0, sizes.left_rows + sizes.right_rows)
     lines.append(f"Copies: {copies:,.0f} more rows in the shuffle ({copies / rows:.1%}).")
     return "\n".join(lines + _grounds(plan))
@@ -42,7 +43,7 @@ def _keys(plan: JoinPlan) -> list[str]:
     sizes, a, b = plan.sizes, plan.stripes_left, plan.stripes_right
     split = [i for i in range(a.size) if a[i] * b[i] > 1]
     placed = a.size - len(split)
-    lines = [f"{len(split)} hot keys are split, and {placed} more are placed whole."]
+    lines = [f"Hot keys: {len(split)} split, {placed} placed whole."]
     lines += [
         f"  {sizes.names[i]}: {sizes.left[i]:,.0f} × {sizes.right[i]:,.0f} rows in {a[i]} × {b[i]} "
         "cells"

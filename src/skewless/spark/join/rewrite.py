@@ -132,7 +132,8 @@ def _spread(
     flat = np.concatenate([np.zeros(1, np.int32), *half.slots, half.nulls]).astype(np.int32)
     starts = 1 + np.concatenate([[0], np.cumsum([s.size for s in half.slots])]).astype(np.int64)
     salt = F.lit(0).cast("long") if salt is None else salt
-    at, copies = F.lit(0), F.lit(1)
+    # Always 0, which Spark must not know: it would take a constant for no key of the join at all.
+    at, copies = F.pmod(F.hash(side.values[0]), F.lit(1)), F.lit(1)
     if sizes.identities.size:
         df = df.withColumn(entry, _entry(side.values, plan))
         e = F.col(entry)
