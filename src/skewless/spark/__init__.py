@@ -19,6 +19,8 @@ from skewless.spark.balanced import balanced_map, release  # noqa: E402
 from skewless.spark.compare import Comparison, compare  # noqa: E402
 from skewless.spark.diagnose import diagnose, diagnose_keys  # noqa: E402
 from skewless.spark.group import Grouping, group  # noqa: E402
+from skewless.spark.join.api import join, learn_join  # noqa: E402
+from skewless.spark.join.plan import JoinPlan  # noqa: E402
 from skewless.spark.learn import learn  # noqa: E402
 from skewless.spark.observe import Observer  # noqa: E402
 from skewless.spark.per_worker import per_worker  # noqa: E402
@@ -28,6 +30,7 @@ from skewless.spark.verify import Verification, verify  # noqa: E402
 __all__ = [
     "Comparison",
     "Grouping",
+    "JoinPlan",
     "Observer",
     "Verification",
     "balanced_map",
@@ -35,7 +38,9 @@ __all__ = [
     "diagnose",
     "diagnose_keys",
     "group",
+    "join",
     "learn",
+    "learn_join",
     "per_worker",
     "release",
     "repartition",

@@ -52,7 +52,7 @@ def worker_of(identity: Column, table: RouteTable, salted: Column | None = None)
 def _whole_head(identity: Column, table: RouteTable) -> tuple[Column, Column]:
     """Is it a head, and its worker."""
     heads = lay_out(table.heads, table.head_workers)
-    slot = _slot(identity, heads)
+    slot = slot_of(identity, heads)
     worker = F.get(_ints(heads.values), slot)
     return (F.get(_longs(heads.keys), slot) == identity) & (worker >= 0), worker
 
@@ -60,7 +60,7 @@ def _whole_head(identity: Column, table: RouteTable) -> tuple[Column, Column]:
 def _split_head(identity: Column, table: RouteTable, salted: Column) -> tuple[Column, Column]:
     """Is it a head, and the one of its workers that the salt picks; hashed for heads only."""
     heads = lay_out(table.heads, np.arange(table.heads.size, dtype=np.int32))
-    slot = _slot(identity, heads)
+    slot = slot_of(identity, heads)
     taken = heads.values >= 0
     starts = np.where(taken, table.head_starts[heads.values], 0)
     counts = np.where(taken, np.diff(table.head_starts)[heads.values], 0)
@@ -82,7 +82,8 @@ def _scaled(hashed: Column, size: Column) -> Column:
     return F.shiftright(F.shiftrightunsigned(hashed, 33) * size, 31).cast("int")
 
 
-def _slot(identity: Column, heads: HeadTable) -> Column:
+def slot_of(identity: Column, heads: HeadTable) -> Column:
+    """Where a head would stand in the table."""
     mask = F.lit(heads.keys.size - 1)
     group = identity.bitwiseAND(F.lit(heads.displacements.size - 1)).cast("int")
     base = F.shiftrightunsigned(identity, _GROUP_BITS).bitwiseAND(mask)

@@ -69,8 +69,8 @@ class StreamFolder:
             self._check(_read_facts(path), facts)
             return
         for folder in ("plans", "batches"):
-            _make(self.root / folder)
-        _write(path, json.dumps(facts).encode())
+            make_folder(self.root / folder)
+        write_once(path, json.dumps(facts).encode())
 
     def _check(self, found: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         if found.get("format") != FORMAT:
@@ -117,14 +117,14 @@ class StreamFolder:
             "replans": learned.replans,
         }
         data = pack(facts, learned.loads, learned.plan, learned.pending)
-        _write(self._plan(batch), data)
+        write_once(self._plan(batch), data)
         self._prune()
 
     def settle(self, batch: int) -> Learned:
         """What a batch runs with, settled now if no task of it has done so."""
         settled = self.root / "batches" / str(batch)
         if not settled.exists():
-            _write(settled, str(self._newest(batch)).encode())
+            write_once(settled, str(self._newest(batch)).encode())
             self._prune()
         return self._read(int(settled.read_text()))
 
@@ -183,6 +183,11 @@ class StreamFolder:
 
 def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> StreamFolder:
     """The folder, if the checkpoint is one that Python can open as files."""
+    return StreamFolder(checkpoint_path(checkpoint), scheme, workers, seed)
+
+
+def checkpoint_path(checkpoint: str) -> str:
+    """The path of a checkpoint that Python can open as files; any other is refused."""
     path = str(checkpoint)
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")
@@ -191,7 +196,7 @@ def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> S
             f"Plans are kept in a folder that the driver and all tasks open as files, and "
             f"'{path}' is none: give a mounted folder that they share."
         )
-    return StreamFolder(os.path.abspath(path), scheme, workers, seed)
+    return os.path.abspath(path)
 
 
 def empty_report(scheme: Scheme, plan: Any) -> Arrays:
@@ -215,7 +220,8 @@ def _read_facts(path: Path) -> dict[str, Any]:
     return facts
 
 
-def _make(folder: Path) -> None:
+def make_folder(folder: Path) -> None:
+    """Make a folder of a checkpoint, or say why that cannot be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -225,7 +231,7 @@ def _make(folder: Path) -> None:
         ) from None
 
 
-def _write(path: Path, data: bytes) -> None:
+def write_once(path: Path, data: bytes) -> None:
     """Make the file with all its content at once, unless it is there already."""
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

@@ -1,0 +1,1 @@
+"""Joins without stragglers: each hot key is a grid of cells, spread over the tasks."""

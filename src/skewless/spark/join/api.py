@@ -1,0 +1,231 @@
+"""`join` and `learn_join`: what a user calls, checked before any job starts."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import replace
+from typing import SupportsIndex
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+
+from skewless.errors import SkewlessError
+from skewless.spark.inputs import check_server, check_worker_count
+from skewless.spark.join.broadcast import broadcast_side
+from skewless.spark.join.keys import JoinKeys, On, join_keys
+from skewless.spark.join.kinds import Kind, kind_of
+from skewless.spark.join.plan import Choices, JoinPlan, as_pairs, make_plan
+from skewless.spark.join.rewrite import plain_join, spread_join
+from skewless.spark.join.salt import SaltColumns, salts
+from skewless.spark.join.sizes import count
+from skewless.spark.join.stream import keep_plan, kept_plan
+
+_LOG = logging.getLogger("skewless")
+_PARTITIONS = "spark.sql.shuffle.partitions"
+# What gives other rows when it is run again; found in the words of Spark's own plan.
+_UNREPEATABLE = re.compile(
+    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
+    r"|spark_partition_id|current_timestamp|localtimestamp|now|current_date)\("
+    r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bTail\b"
+)
+
+
+def join(
+    left: DataFrame,
+    right: DataFrame,
+    on: On,
+    how: str = "inner",
+    *,
+    workers: SupportsIndex | None = None,
+    plan: JoinPlan | None = None,
+    salt: SaltColumns | None = None,
+    result_weight: float = 1.0,
+    target: float = 0.05,
+    repeatable: bool = True,
+    checkpoint: str | None = None,
+) -> DataFrame:
+    """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
+
+    Without a plan it first counts the keys of both sides, which runs two short jobs.
+
+    on: a column's name, a list of names, or a list of pairs (left column, right column), which may
+        have further conditions after them as Columns
+    how: a join type in any spelling that Spark takes
+    workers: into how many partitions; else spark.sql.shuffle.partitions
+    plan: what `learn_join` gave, perhaps for other rows of the same kind; nothing is counted then
+    salt: what tells rows of one key apart: a column's name, a Column or a list of them, of which
+        each side takes those it has; else all columns besides the key
+    result_weight: what a result row costs, an input row being 1; large for costly work afterwards
+    target: by how much the fullest task may exceed the mean
+    repeatable: whether both sides give the same rows when they are read again; say False if not,
+        and only splits are used that need not know it
+    checkpoint: for a join of two streams, the folder of the query's checkpoint, where its plan is
+        kept; a restart goes on with it
+    """
+    kind, keys, outcome = _checked(left, right, on, how)
+    salted = salts(left, right, keys, salt)
+    choices = _choices(result_weight, target, keys, salted)
+    streaming = left.isStreaming or right.isStreaming
+    partitions = _partitions(left, workers, keys)
+    if left.isStreaming and right.isStreaming:
+        plan = _stream_plan(plan, checkpoint, keys, kind, partitions)
+    elif checkpoint is not None:
+        raise SkewlessError(
+            "A checkpoint keeps the plan of a join of two streams, and these are not two streams: "
+            "leave checkpoint= out."
+        )
+    elif plan is not None:
+        plan.check(keys, partitions if workers is not None or keys.floating else None)
+        plan = plan.for_join(kind, exists=False)
+    elif streaming:
+        raise SkewlessError(
+            "The keys of a stream cannot be counted before they come: learn a plan from earlier "
+            "rows with learn_join, and hand it to plan=."
+        )
+    else:
+        exists = repeatable and not keys.conditions
+        exists = exists and (not kind.has_doubts or _is_repeatable(left, right))
+        plan = _learned(left, right, keys, kind, partitions, replace(choices, exists=exists))
+    _LOG.info("%s", plan.describe())
+    if not plan.spreads or keys.plain:
+        return outcome
+    if plan.distinct and (keys.conditions or right.isStreaming):
+        plan = make_plan(
+            plan.sizes, kind, plan.pairs, plan.types, replace(plan.choices, distinct=False)
+        )
+    fixed = not keys.floating and not (left.isStreaming and right.isStreaming)
+    return spread_join(left, right, keys, how, plan, salted, fixed)
+
+
+def learn_join(
+    left: DataFrame,
+    right: DataFrame,
+    on: On,
+    how: str = "inner",
+    *,
+    workers: SupportsIndex | None = None,
+    salt: SaltColumns | None = None,
+    result_weight: float = 1.0,
+    target: float = 0.05,
+    sample: float = 1.0,
+    seed: int = 0,
+) -> JoinPlan:
+    """A plan of the join, to show, keep and reuse; it counts the keys of both sides in two jobs.
+
+    It may be used on other rows than these, so it has only splits that are exact for any rows.
+
+    on, how, workers, salt, result_weight, target: as for `join`
+    sample: share of the rows to count, drawn at random
+    """
+    kind, keys, _ = _checked(left, right, on, how)
+    if left.isStreaming or right.isStreaming:
+        raise SkewlessError(
+            "A plan is learned from batch DataFrames, not from a stream: read a part of the "
+            "stream's data as a batch."
+        )
+    if not 0 < sample <= 1:
+        raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
+    choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
+    partitions = _partitions(left, workers, keys)
+    return _learned(left, right, keys, kind, partitions, choices, sample, seed)
+
+
+def _checked(
+    left: DataFrame, right: DataFrame, on: On, how: str
+) -> tuple[Kind, JoinKeys, DataFrame]:
+    """The type of the join, its keys, and Spark's own join of them."""
+    check_server(left)
+    check_server(right)
+    kind = kind_of(how)
+    keys = join_keys(left, right, on)
+    try:
+        outcome = plain_join(left, right, keys, how)
+        _ = outcome.schema  # Spark Connect analyses no sooner
+    except AnalysisException as error:
+        raise SkewlessError(f"Spark cannot do this join: {str(error).splitlines()[0]}") from None
+    return kind, keys, outcome
+
+
+def _choices(
+    result_weight: float,
+    target: float,
+    keys: JoinKeys,
+    salted: tuple[Column | None, Column | None],
+) -> Choices:
+    if not result_weight >= 0:
+        raise SkewlessError(f"The weight of a result row is 0 or more, not {result_weight}.")
+    if not target > 0:
+        raise SkewlessError(f"The target is a share above 0, such as 0.05, not {target}.")
+    return Choices(
+        result_weight=float(result_weight),
+        target=float(target),
+        split_left=salted[0] is not None,
+        split_right=salted[1] is not None,
+        distinct=not keys.conditions,
+    )
+
+
+def _partitions(df: DataFrame, workers: SupportsIndex | None, keys: JoinKeys) -> int:
+    default = int(str(df.sparkSession.conf.get(_PARTITIONS)))
+    if workers is None:
+        return default
+    wanted = check_worker_count(workers)
+    if keys.floating and wanted != default:
+        raise SkewlessError(
+            f"Keys of floating-point numbers are placed by Spark alone, on {default} partitions: "
+            f"leave workers= out or set {_PARTITIONS} to {wanted}."
+        )
+    return wanted
+
+
+def _learned(
+    left: DataFrame,
+    right: DataFrame,
+    keys: JoinKeys,
+    kind: Kind,
+    partitions: int,
+    choices: Choices,
+    sample: float = 1.0,
+    seed: int = 0,
+) -> JoinPlan:
+    """Count and plan, unless the keys cannot be spread at all."""
+    sizes = count(left, right, keys, kind, partitions, choices.result_weight, sample, seed)
+    plain = keys.plain or broadcast_side(left, right, kind, sizes)
+    return make_plan(sizes, kind, as_pairs(keys), keys.types, choices, plain)
+
+
+def _stream_plan(
+    plan: JoinPlan | None, checkpoint: str | None, keys: JoinKeys, kind: Kind, partitions: int
+) -> JoinPlan:
+    """The plan that the checkpoint has, or the one given, which is kept there from now on."""
+    if checkpoint is None:
+        raise SkewlessError(
+            "A join of two streams keeps its plan where its state is: give the folder of the "
+            "query's checkpoint as checkpoint=."
+        )
+    kept = kept_plan(checkpoint, keys, kind)
+    if plan is not None:
+        # Spark goes on with the number of partitions that a stream began with.
+        plan.check(keys, None if kept else partitions)
+        plan = plan.for_join(kind, exists=False)
+        keep_plan(checkpoint, keys, kind, plan)
+        return plan
+    if kept is None:
+        raise SkewlessError(
+            f"The checkpoint '{checkpoint}' has no plan of this join yet: learn one from earlier "
+            "rows with learn_join, and hand it to plan=."
+        )
+    return kept
+
+
+def _is_repeatable(*frames: DataFrame) -> bool:
+    """Whether nothing in Spark's plan of the DataFrames tells that they may differ next time."""
+    for df in frames:
+        try:
+            words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
+        except AnalysisException:
+            return False
+        if words is None or _UNREPEATABLE.search(words[0]):
+            return False
+    return True
