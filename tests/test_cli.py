@@ -157,11 +157,64 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
     [
         (["--top", "0"], "keys to print must be at least 1"),
         (["--batches", "-1"], "micro-batches must be at least 0"),
+        (["--delay-ms", "-1"], "0 ms or more"),
+        (["--scheme", "off-greedy"], "for simulation only"),
+        (["--log", "."], "is a folder"),
+        (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
 def test_run_refuses_before_spark_starts(capsys, monkeypatch, options, says):
     command = ["run", "--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
     assert says in sentence(capsys, monkeypatch, *command, *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--delay-ms", "-1"], "0 ms or more"),
+        (["--rounds", "0"], "rounds must be at least 1"),
+        (["--sources", "0"], "sources must be at least 1"),
+        (["--schemes", ""], "no scheme to compare"),
+        (["--schemes", "key,,partial"], "has an empty item"),
+        (["--schemes", "off-greedy"], "for simulation only"),
+        (["--schemes", "partial:choices=5"], "at least 5 workers"),
+        (["--workers", "100000"], "at most 1,000, not 100,000"),
+    ],
+)
+def test_compare_refuses_before_spark_starts(capsys, monkeypatch, options, says):
+    command = ["compare", "--stream", "zipf:z=1,keys=9,messages=9"]
+    given = {"--schemes": "key", "--workers": "2"} | {options[0]: options[1]}
+    arguments = [word for pair in given.items() for word in pair]
+    assert says in sentence(capsys, monkeypatch, *command, *arguments)
+
+
+def test_a_file_is_no_folder(capsys, monkeypatch, tmp_path):
+    file = tmp_path / "words.txt"
+    file.write_text("a b")
+    run_it = ["run", "--scheme", "key", "--workers", "2", "--folder", str(file)]
+    assert "is a file: give the folder" in sentence(capsys, monkeypatch, *run_it)
+    reproduce = ["reproduce", "partial-fig6", "--data", str(file)]
+    assert "is a file: give an existing folder" in sentence(capsys, monkeypatch, *reproduce)
+
+
+def test_reproduce_asks_for_what_draws_before_it_computes(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    command = ["reproduce", "partial-fig6", "--out", str(tmp_path)]
+    assert "need matplotlib" in sentence(capsys, monkeypatch, *command)
+
+
+def test_a_path_may_begin_with_the_home(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    result = run("reproduce", "partial-fig6", "--quick", "--out", "~/seen", "--json")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "seen" / "partial-fig6.csv").exists()
+
+
+def test_the_package_is_a_command_too():
+    seen = subprocess.run(
+        [sys.executable, "-m", "skewless", "--version"], capture_output=True, text=True, check=True
+    )
+    assert seen.stdout.startswith("skewless ")
 
 
 def test_run_says_so_where_there_was_nothing_to_count(monkeypatch):

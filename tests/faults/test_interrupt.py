@@ -39,3 +39,26 @@ def test_an_interrupted_command_ends_soon_and_without_a_traceback(tmp_path):
         assert "Traceback" not in errors.read_text()
     finally:
         kill(process)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_path, number, code):
+    program = Path(sys.executable).with_name("skewless")
+    what = ["--stream", "zipf:z=1,keys=9,messages=9", "--scheme", "key", "--workers", "1"]
+    process = subprocess.Popen(
+        [program, "run", *what], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        deadline = time.monotonic() + 60
+        family: list[psutil.Process] = []
+        while not family and time.monotonic() < deadline:
+            assert process.poll() is None
+            family = psutil.Process(process.pid).children(recursive=True)
+            time.sleep(0.01)
+        assert family
+        process.send_signal(number)
+        assert process.wait(60) == code
+        assert not psutil.wait_procs(family, timeout=30)[1]
+    finally:
+        kill(process)

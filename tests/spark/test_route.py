@@ -302,7 +302,7 @@ def test_something_else_than_a_dataframe_is_refused():
 
 
 def test_an_old_spark_is_refused():
-    check_version("4.2.0", "PySpark")
+    check_version("3.5.0", "PySpark")
     check_version("10.0.1", "PySpark")
-    with pytest.raises(SkewlessError, match=r"PySpark is version 4.1.2, but .* Spark 4.2 on"):
-        check_version("4.1.2", "PySpark")
+    with pytest.raises(SkewlessError, match=r"PySpark is version 3.4.1, .* needs 3.5 or later"):
+        check_version("3.4.1", "PySpark")

@@ -1,0 +1,50 @@
+"""Whether Spark's workers have the package is found out before any job, and said in a sentence."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from skewless._version import __version__
+from skewless.errors import SkewlessError
+from skewless.spark import workers_python
+from skewless.spark.workers_python import check_workers_python
+
+WITHOUT = """
+from skewless.errors import SkewlessError
+from skewless.spark.session import local_session
+from skewless.spark import group
+
+with local_session(2) as spark:
+    try:
+        group(spark.range(9), "id", "partial", 2)
+    except SkewlessError as error:
+        print(error)
+"""
+
+
+def test_workers_with_the_same_version_will_do(spark):
+    check_workers_python(spark, __version__)
+
+
+def test_another_version_at_the_workers_is_one_sentence(spark, monkeypatch):
+    monkeypatch.setattr(workers_python, "_ASKED", set())
+    with pytest.raises(SkewlessError, match=f"has skewless {__version__}, where the driver has 9"):
+        check_workers_python(spark, "9.9.9")
+
+
+def test_workers_without_the_package_are_one_sentence(tmp_path):
+    (tmp_path / "skewless.py").write_text("raise ModuleNotFoundError('No module named skewless')")
+    worker = tmp_path / "python"
+    worker.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    worker.chmod(0o755)
+    source = str(Path(__file__).parents[2] / "src")
+    environment = {**os.environ, "PYSPARK_PYTHON": str(worker), "PYTHONPATH": source}
+    environment["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT], env=environment, capture_output=True, text=True
+    )
+    assert "has no skewless (ModuleNotFoundError" in ran.stdout, ran.stderr
+    assert ran.stdout.count("\n") == 1
