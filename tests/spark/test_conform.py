@@ -56,14 +56,6 @@ APPLIED = {"in order", "in another order", "none", "numbers in a list", "struct"
 MAPPED = APPLIED - {"none"} | {"other names", "zone", "no zone", "large text", "nulls"}
 MAPPED |= {"wide decimal"}
 TRIED = ["in another order", "one more", "none", "time as a number", "narrower", "struct"]
-    "in another order",
-    "one more",
-    "one less",
-    "none",
-    "time as a number",
-    "narrower",
-    "struct",
-]
 
 
 def taken(declared, columns):
