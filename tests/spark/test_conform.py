@@ -7,8 +7,11 @@ import decimal
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
+from skewless.errors import SkewlessError
 from skewless.spark import balanced_map, group
+from skewless.spark.conform import declared_for_apply, declared_for_map
 
 DAY = datetime.datetime(2024, 1, 1)
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.int64())])
@@ -48,17 +51,30 @@ RESULTS = {
     "map": (one("a", [("x", 1)], pa.map_(pa.string(), pa.int64())), "a map<string, long>"),
     "wide decimal": (one("a", decimal.Decimal("1.5"), pa.decimal128(12, 2)), "a decimal(10,2)"),
 }
-# Where plain mapInArrow reads the bytes of one type as another, or drops a column, we refuse.
-MISREAD = {
-    "time as a number",
-    "number as a time",
-    "span as a number",
-    "day as a number",
-    "times in a list",
-    "dictionary",
-    "longer struct",
-    "one more",
-}
+# What Spark's applyInArrow takes, as tried below for some; and what its mapInArrow reads rightly.
+APPLIED = {"in order", "in another order", "none", "numbers in a list", "struct", "map"}
+MAPPED = APPLIED - {"none"} | {"other names", "zone", "no zone", "large text", "nulls"}
+MAPPED |= {"wide decimal"}
+TRIED = ["in another order", "one more", "none", "time as a number", "narrower", "struct"]
+
+
+def taken(declared, columns):
+    """Whether it is taken, and that all else is refused with a sentence."""
+    try:
+        found = declared.conform(pa.table(columns))
+    except SkewlessError:
+        return False
+    assert not columns or [str(c) for c in found.column_names] == list(columns) or declared.by_name
+    return True
+
+
+@pytest.mark.parametrize("case", RESULTS)
+def test_what_is_returned_is_taken_or_refused_by_the_rules_of_spark(spark, case):
+    columns, ddl = RESULTS[case]
+    schema = StructType.fromDDL(ddl)
+    assert taken(declared_for_apply(spark, schema), columns) == (case in APPLIED)
+    if case != "none":
+        assert taken(declared_for_map(schema), columns) == (case in MAPPED)
 
 
 def outcome(run):
@@ -69,7 +85,7 @@ def outcome(run):
         return "SkewlessError" if "SkewlessError" in str(error) else "refused"
 
 
-@pytest.mark.parametrize("case", RESULTS)
+@pytest.mark.parametrize("case", TRIED)
 def test_apply_takes_what_apply_in_arrow_takes(spark, case):
     columns, schema = RESULTS[case]
     df = spark.range(1)
@@ -80,9 +96,10 @@ def test_apply_takes_what_apply_in_arrow_takes(spark, case):
     plain = outcome(lambda: df.groupBy("id").applyInArrow(function, schema))
     ours = outcome(lambda: group(df, "id", "key", 2).apply(function, schema))
     assert ours == ("SkewlessError" if plain == "refused" else plain)
+    assert (ours != "SkewlessError") == (case in APPLIED)
 
 
-@pytest.mark.parametrize("case", sorted(RESULTS.keys() - {"none"}))
+@pytest.mark.parametrize("case", ["in another order", "large text", "nulls", "dictionary"])
 def test_balanced_map_takes_what_map_in_arrow_reads_rightly(spark, case):
     columns, schema = RESULTS[case]
     df = spark.range(1)
@@ -91,10 +108,11 @@ def test_balanced_map_takes_what_map_in_arrow_reads_rightly(spark, case):
         for batch in batches:
             yield pa.record_batch(columns).slice(0, batch.num_rows)
 
-    plain = outcome(lambda: df.mapInArrow(function, schema))
     ours = outcome(lambda: balanced_map(df, function, "id", 2, schema, scheme="shuffle"))
-    refused = plain == "refused" or case in MISREAD
-    assert ours == ("SkewlessError" if refused else plain)
+    if case in MAPPED:
+        assert ours == outcome(lambda: df.mapInArrow(function, schema))
+    else:
+        assert ours == "SkewlessError"
 
 
 def test_columns_go_by_place_where_spark_is_told_so(spark):

@@ -137,12 +137,22 @@ class Observer:
             if self._endpoint is not None:
                 self._endpoint.show(record)
 
-    def saw_batch(self, scheme: str, workers: int, progress: Any, seen: list[WorkerReport]) -> None:
-        """A micro-batch is done."""
+    def saw_batch(
+        self,
+        scheme: str,
+        workers: int,
+        progress: Any,
+        seen: list[WorkerReport],
+        states_besides: int = 0,
+    ) -> None:
+        """A micro-batch is done.
+
+        states_besides: how many states it wrote that are of no key
+        """
         if not seen:
             return
         states = progress.stateOperators
-        keys = int(states[0].numRowsUpdated) if len(states) == 1 else None
+        keys = int(states[0].numRowsUpdated) - states_besides if len(states) == 1 else None
         seconds = progress.durationMs["triggerExecution"] / 1000
         run = str(progress.runId)
         self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))

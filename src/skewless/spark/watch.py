@@ -31,6 +31,7 @@ class Watch:
         self.scheme, self.workers = scheme, workers
         self.control, self.observer = control, observer
         self.run = uuid.uuid4().hex[:12]
+        self._states_besides = 0
         self._partials = Observation(f"skewless-workers-{self.run}")
 
     @property
@@ -55,6 +56,8 @@ class Watch:
     def folded(self, placed: DataFrame, bound: BoundFolds) -> DataFrame:
         """What the workers hand to the merge, having counted it."""
         job = bound.job
+        if bound.natives is None:
+            self._states_besides = 1  # the stream's facts
 
         def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             watch = WorkerWatch()
@@ -89,4 +92,5 @@ class Watch:
             sources = reports(progress, self._sources_metric)
             self.control.learn(int(progress.batchId), sources, workers)
         if self.observer is not None:
-            self.observer.saw_batch(self.scheme, self.workers, progress, workers)
+            besides = self._states_besides
+            self.observer.saw_batch(self.scheme, self.workers, progress, workers, besides)
