@@ -18,7 +18,8 @@ def print_data(console: Console, found: Diagnosis) -> None:
     """A stream or a table: its hottest keys, the candidates, the verdict and the code."""
     console.print(
         f"[bold]{escape(printable(found.subject))}[/] by {escape(printable(found.key))}: "
-        f"{found.messages:,} messages, {found.keys:,} keys, {found.nulls:,} nulls; {found.workers:,} workers."
+        f"{found.messages:,} messages, {found.keys:,} keys, {found.nulls:,} nulls; "
+        f"{found.workers:,} workers."
     )
     most = max((h.share for h in found.hot), default=1.0)
     rows = [
