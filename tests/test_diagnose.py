@@ -141,7 +141,7 @@ def test_a_prediction_is_the_scheme_itself_at_as_many_sources():
 
 
 def test_costs_make_time_of_messages():
-    keys = identities(["dear"] * 10 + ["cheap"] * 90)
+    keys = identities(["costly"] * 10 + ["cheap"] * 90)
     costs = np.array([9.0] * 10 + [1.0] * 90)
     sample = Sample(keys, np.zeros(100, np.int32), costs, 100, 2)
     by_key, spread = predict(sample, ["key", "shuffle"], 2)

@@ -126,7 +126,14 @@ class Reader:
                 self._task_end(line)
             else:
                 handler(json.loads(line))
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (
+            ArithmeticError,
+            AttributeError,
+            LookupError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):
             self.cut = True  # half a line, where the log ends or was damaged
 
     def _odd(self, file: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 F64 = npt.NDArray[np.float64]
+_TOO_LARGE = 1 << 60
 
 
 class StageTasks:
@@ -34,7 +35,7 @@ class StageTasks:
     def __init__(self) -> None:
         self.launch_ms, self.finish_ms = array("q"), array("q")
         self.read, self.written = array("q"), array("q")
-        self.where, self.partitions = array("i"), array("i")
+        self.where, self.partitions = array("i"), array("q")
         self.numbers: dict[str, int] = {}  # executor -> its number in `where`
         self.executors: list[str] = []
         self.accumulators: set[int] = set()
@@ -53,20 +54,22 @@ class StageTasks:
                 self.failed += 1
             return
         launch, finish = int(info.get("Launch Time", 0)), int(info.get("Finish Time", 0))
+        incoming, shuffled = metrics.get("Input Metrics"), metrics.get("Shuffle Read Metrics")
+        read = int((incoming or {}).get("Records Read", 0))
+        read += int((shuffled or {}).get("Total Records Read", 0))
+        outgoing, put = metrics.get("Output Metrics"), metrics.get("Shuffle Write Metrics")
+        written = int((outgoing or {}).get("Records Written", 0))
+        written += int((put or {}).get("Shuffle Records Written", 0))
+        partition, executor = int(info.get("Index", 0)), str(info.get("Executor ID", ""))
+        if any(abs(n) >= _TOO_LARGE for n in (launch, finish, read, written, partition)):
+            raise ValueError("no task has such figures")
+        # Nothing may go wrong from here on, or the columns would differ in length.
         self.launch_ms.append(launch)
         self.finish_ms.append(max(finish, launch))
-        self.partitions.append(int(info.get("Index", 0)))
-        self.where.append(self._number(str(info.get("Executor ID", ""))))
-        incoming, shuffled = metrics.get("Input Metrics"), metrics.get("Shuffle Read Metrics")
-        self.read.append(
-            int((incoming or {}).get("Records Read", 0))
-            + int((shuffled or {}).get("Total Records Read", 0))
-        )
-        outgoing, put = metrics.get("Output Metrics"), metrics.get("Shuffle Write Metrics")
-        self.written.append(
-            int((outgoing or {}).get("Records Written", 0))
-            + int((put or {}).get("Shuffle Records Written", 0))
-        )
+        self.partitions.append(partition)
+        self.where.append(self._number(executor))
+        self.read.append(read)
+        self.written.append(written)
         self.spilled_bytes += int(metrics.get("Disk Bytes Spilled", 0))
 
     def _number(self, executor: str) -> int:
