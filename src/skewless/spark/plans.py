@@ -96,7 +96,7 @@ class StreamFolder:
                 )
             return
         path.unlink(missing_ok=True)
-        _write(path, json.dumps(facts._asdict()).encode())
+        write_once(path, json.dumps(facts._asdict()).encode())
 
     def _has_started(self) -> bool:
         """Whether Spark, if this is its folder too, or a task of ours has begun a batch."""
