@@ -47,7 +47,7 @@ def join(
 ) -> DataFrame:
     """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
 
-    Without a plan it first counts the keys of both sides, which runs two short jobs.
+    Without a plan it first counts the keys of both sides, which runs one to three short jobs.
 
     on: a column's name, a list of names, or a list of pairs (left column, right column), which may
         have further conditions after them as Columns
@@ -108,15 +108,15 @@ def learn_join(
     salt: SaltColumns | None = None,
     result_weight: float = 1.0,
     target: float = 0.05,
-    sample: float = 1.0,
+    sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
-    """A plan of the join, to show, keep and reuse; it counts the keys of both sides in two jobs.
+    """A plan of the join, to show, keep and reuse; it counts the keys of both sides.
 
     It may be used on other rows than these, so it has only splits that are exact for any rows.
 
     on, how, workers, salt, result_weight, target: as for `join`
-    sample: share of the rows to count, drawn at random
+    sample: share of the rows to read, drawn at random; else a twentieth, or more of small tables
     """
     kind, keys, _ = _checked(left, right, on, how)
     if left.isStreaming or right.isStreaming:
@@ -124,7 +124,7 @@ def learn_join(
             "A plan is learned from batch DataFrames, not from a stream: read a part of the "
             "stream's data as a batch."
         )
-    if not 0 < sample <= 1:
+    if sample is not None and not 0 < sample <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
@@ -186,7 +186,7 @@ def _learned(
     kind: Kind,
     partitions: int,
     choices: Choices,
-    sample: float = 1.0,
+    sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
     """Count and plan, unless the keys cannot be spread at all."""

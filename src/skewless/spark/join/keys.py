@@ -96,7 +96,7 @@ def _parts(on: Any) -> tuple[list[str] | None, list[tuple[Any, Any]], list[Colum
     pairs = [part for part in parts if isinstance(part, tuple)]
     conditions = [part for part in parts if isinstance(part, Column)]
     # A lone tuple could be meant as a pair or as two names.
-    odd = isinstance(on, tuple) or len(pairs) + len(conditions) < len(parts)
+    odd = isinstance(on, tuple) or not parts or len(pairs) + len(conditions) < len(parts)
     if odd or any(not _is_pair(pair) for pair in pairs):
         raise SkewlessError(
             "A join is on a column's name, a list of names, or a list of pairs (left column, right "
