@@ -111,7 +111,7 @@ KEYS = {
     "timestamp_ntz": [TIME, TIME.replace(day=1), None, TIME.replace(day=2)],
     "binary": [b"\xff\x00", b"", None, b"abc"],
     "struct<a: int, b: double>": [(1, -0.0), (1, 0.0), (None, math.nan), None],
-    "array<string>": [["a", None], [], None, ["b"]],
+    "array<string>": [["a", None], [None, "a"], None, ["b"]],
     "string collate utf8_lcase": ["a", "A", None, "b"],
 }
 

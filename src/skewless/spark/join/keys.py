@@ -52,6 +52,7 @@ class JoinKeys:
     conditions: tuple[Column, ...]  # what must hold besides
     plain: str  # why the keys of this join cannot be spread; "" if they can
     floating: bool  # Spark hashes floating-point keys after making −0.0 and NaN alike
+    nested: bool  # Spark hashes structs and arrays without their nulls: different ones may be alike
 
     @property
     def pairs(self) -> list[list[str]]:
@@ -83,6 +84,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: On) -> JoinKeys:
         tuple(conditions),
         plain,
         any(map(_has_floats, types)),
+        any(map(_inner, types)),
     )
 
 

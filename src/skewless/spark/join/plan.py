@@ -92,11 +92,14 @@ class JoinPlan:
         how = f"plain: {self.plain}" if self.plain else f"{len(self.slots)} hot keys"
         return f"JoinPlan({self.kind.name}, {self.partitions} partitions, {how})"
 
-    def for_join(self, kind: Kind, exists: bool) -> JoinPlan:
-        """The same counts, planned for another type of join or with less certainty."""
-        if kind == self.kind and exists == self.choices.exists:
+    def for_join(self, kind: Kind, distinct: bool) -> JoinPlan:
+        """The same counts, planned for another type of join and for rows of another time.
+
+        distinct: whether the right side may be reduced to distinct keys
+        """
+        choices = replace(self.choices, exists=False, distinct=self.choices.distinct and distinct)
+        if kind == self.kind and choices == self.choices:
             return self
-        choices = replace(self.choices, exists=exists)
         return make_plan(self.sizes, kind, self.pairs, self.types, choices)
 
     def to_json(self) -> str:

@@ -9,6 +9,7 @@ Hot keys are found in a table of literals, and `explode` makes copies only on a 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 from typing import NamedTuple
@@ -192,9 +193,7 @@ def _distinct(right: DataFrame, keys: JoinKeys, names: _Names) -> DataFrame:
 def _of_copies(keys: JoinKeys, names: _Names) -> JoinKeys:
     copies = tuple(f"{names.right_key}_{i}" for i in range(len(keys.types)))
     right = Side(tuple(map(F.col, copies)), copies, keys.right.words)
-    return JoinKeys(
-        keys.left, right, keys.types, keys.using, keys.conditions, keys.plain, keys.floating
-    )
+    return replace(keys, right=right)
 
 
 def _names(left: DataFrame, right: DataFrame) -> _Names:

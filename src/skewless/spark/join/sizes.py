@@ -207,8 +207,11 @@ class _Drawn:
             results = np.where(np.minimum(self.keys.left, self.keys.right) < _SOME, 0.0, results)
         weights = n + m + result_weight * results
         total = float(self.left.sum() + self.right.sum()) / self.share
-        order = np.lexsort((self.keys.identities, -weights))[:MOST_HOT]
-        return self.keys.take(order[weights[order] >= LEAST_SHARE / 2 * total / self.left.size])
+        order = np.lexsort((self.keys.identities, -weights))
+        order = order[weights[order] >= LEAST_SHARE / 2 * total / self.left.size]
+        # Keys that Spark hashes alike, as it may structs with nulls, are treated alike.
+        _, first = np.unique(self.keys.identities[order], return_index=True)
+        return self.keys.take(order[np.sort(first)][:MOST_HOT])
 
     def sizes(self, hot: _Keys, n: F64, m: F64) -> Sizes:
         """The hot keys with their true counts, and what is left of each partition without them."""
