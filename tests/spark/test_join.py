@@ -133,8 +133,10 @@ def test_nothing_is_shuffled_twice_and_adaptive_execution_changes_no_place(table
 def test_what_may_differ_next_time_is_split_only_where_that_does_no_harm(spark):
     left, right = two_tables(spark, ["a", "b"], ["a", "c"], COLD)
     drawn = left.where(F.rand(3) < 2)
+    wide = left.select("*", *(F.lit(i).alias(f"c{i}") for i in range(40)))
+    wide = wide.withColumn("drawn", F.rand()).select(*left.columns)
     assert_same(join(drawn, right, "k", "full"), left.join(right, "k", "full"))
-    for rows, certain in ((left, True), (drawn, False)):
+    for rows, certain in ((left, True), (drawn, False), (wide, False)):
         words = join(rows, right, "k", "full")._jdf.queryExecution().toString()
         assert ("left_copied" in words) == certain
     words = join(left, right, "k", "full", repeatable=False)._jdf.queryExecution().toString()

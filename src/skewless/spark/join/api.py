@@ -23,6 +23,7 @@ from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_SHOWN_FIELDS = "spark.sql.debug.maxToStringFields"
 # What gives other rows when it is run again; found in the words of Spark's own plan.
 _UNREPEATABLE = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
@@ -47,7 +48,7 @@ def join(
 ) -> DataFrame:
     """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
 
-    Without a plan it first counts the keys of both sides, which runs two short jobs.
+    Without a plan it first counts the keys of both sides, which runs one to three short jobs.
 
     on: a column's name, a list of names, or a list of pairs (left column, right column), which may
         have further conditions after them as Columns
@@ -67,8 +68,11 @@ def join(
     salted = salts(left, right, keys, salt)
     choices = _choices(result_weight, target, keys, salted)
     streaming = left.isStreaming or right.isStreaming
-    partitions = _partitions(left, workers, keys)
-    if left.isStreaming and right.isStreaming:
+    both_stream = left.isStreaming and right.isStreaming
+    partitions = _partitions(left, workers, keys, both_stream)
+    if plan is not None:
+        plan = plan.for_join(kind, distinct=not keys.conditions and not right.isStreaming)
+    if both_stream:
         plan = _stream_plan(plan, checkpoint, keys, kind, partitions)
     elif checkpoint is not None:
         raise SkewlessError(
@@ -77,24 +81,19 @@ def join(
         )
     elif plan is not None:
         plan.check(keys, partitions if workers is not None or keys.floating else None)
-        plan = plan.for_join(kind, exists=False)
     elif streaming:
         raise SkewlessError(
             "The keys of a stream cannot be counted before they come: learn a plan from earlier "
             "rows with learn_join, and hand it to plan=."
         )
     else:
-        exists = repeatable and not keys.conditions
+        exists = repeatable and not keys.conditions and not keys.nested
         exists = exists and (not kind.has_doubts or _is_repeatable(left, right))
         plan = _learned(left, right, keys, kind, partitions, replace(choices, exists=exists))
     _LOG.info("%s", plan.describe())
     if not plan.spreads or keys.plain:
         return outcome
-    if plan.distinct and (keys.conditions or right.isStreaming):
-        plan = make_plan(
-            plan.sizes, kind, plan.pairs, plan.types, replace(plan.choices, distinct=False)
-        )
-    fixed = not keys.floating and not (left.isStreaming and right.isStreaming)
+    fixed = not keys.floating and not both_stream
     return spread_join(left, right, keys, how, plan, salted, fixed)
 
 
@@ -108,15 +107,15 @@ def learn_join(
     salt: SaltColumns | None = None,
     result_weight: float = 1.0,
     target: float = 0.05,
-    sample: float = 1.0,
+    sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
-    """A plan of the join, to show, keep and reuse; it counts the keys of both sides in two jobs.
+    """A plan of the join, to show, keep and reuse; it counts the keys of both sides.
 
     It may be used on other rows than these, so it has only splits that are exact for any rows.
 
     on, how, workers, salt, result_weight, target: as for `join`
-    sample: share of the rows to count, drawn at random
+    sample: share of the rows to read, drawn at random; else a twentieth, or more of small tables
     """
     kind, keys, _ = _checked(left, right, on, how)
     if left.isStreaming or right.isStreaming:
@@ -124,7 +123,7 @@ def learn_join(
             "A plan is learned from batch DataFrames, not from a stream: read a part of the "
             "stream's data as a batch."
         )
-    if not 0 < sample <= 1:
+    if sample is not None and not 0 < sample <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
@@ -166,15 +165,18 @@ def _choices(
     )
 
 
-def _partitions(df: DataFrame, workers: SupportsIndex | None, keys: JoinKeys) -> int:
+def _partitions(
+    df: DataFrame, workers: SupportsIndex | None, keys: JoinKeys, both_stream: bool = False
+) -> int:
     default = int(str(df.sparkSession.conf.get(_PARTITIONS)))
     if workers is None:
         return default
     wanted = check_worker_count(workers)
-    if keys.floating and wanted != default:
+    if (keys.floating or both_stream) and wanted != default:
+        what = "Two streams" if both_stream else "Keys of floating-point numbers"
         raise SkewlessError(
-            f"Keys of floating-point numbers are placed by Spark alone, on {default} partitions: "
-            f"leave workers= out or set {_PARTITIONS} to {wanted}."
+            f"{what} are placed by Spark alone, on {default} partitions: leave workers= out or set "
+            f"{_PARTITIONS} to {wanted}."
         )
     return wanted
 
@@ -186,7 +188,7 @@ def _learned(
     kind: Kind,
     partitions: int,
     choices: Choices,
-    sample: float = 1.0,
+    sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
     """Count and plan, unless the keys cannot be spread at all."""
@@ -208,7 +210,6 @@ def _stream_plan(
     if plan is not None:
         # Spark goes on with the number of partitions that a stream began with.
         plan.check(keys, None if kept else partitions)
-        plan = plan.for_join(kind, exists=False)
         keep_plan(checkpoint, keys, kind, plan)
         return plan
     if kept is None:
@@ -221,11 +222,16 @@ def _stream_plan(
 
 def _is_repeatable(*frames: DataFrame) -> bool:
     """Whether nothing in Spark's plan of the DataFrames tells that they may differ next time."""
-    for df in frames:
-        try:
+    conf = frames[0].sparkSession.conf
+    shown = conf.get(_SHOWN_FIELDS)
+    conf.set(_SHOWN_FIELDS, str(1 << 20))  # else Spark leaves out what wide tables are made of
+    try:
+        for df in frames:
             words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
-        except AnalysisException:
-            return False
-        if words is None or _UNREPEATABLE.search(words[0]):
-            return False
+            if words is None or _UNREPEATABLE.search(words[0]):
+                return False
+    except AnalysisException:
+        return False
+    finally:
+        conf.set(_SHOWN_FIELDS, str(shown))
     return True

@@ -60,7 +60,7 @@ def _nulls(plan: JoinPlan) -> list[str]:
         ("left", plan.sizes.left_nulls, plan.null_slots_left),
         ("right", plan.sizes.right_nulls, plan.null_slots_right),
     ):
-        if slots.size:
+        if rows and slots.size:
             lines.append(
                 f"{rows:,.0f} rows of the {side} with a null key are spread over {slots.size} "
                 "slots, without copies."

@@ -52,6 +52,7 @@ class JoinKeys:
     conditions: tuple[Column, ...]  # what must hold besides
     plain: str  # why the keys of this join cannot be spread; "" if they can
     floating: bool  # Spark hashes floating-point keys after making −0.0 and NaN alike
+    nested: bool  # Spark hashes structs and arrays without their nulls: different ones may be alike
 
     @property
     def pairs(self) -> list[list[str]]:
@@ -83,6 +84,7 @@ def join_keys(left: DataFrame, right: DataFrame, on: On) -> JoinKeys:
         tuple(conditions),
         plain,
         any(map(_has_floats, types)),
+        any(map(_inner, types)),
     )
 
 
@@ -96,7 +98,7 @@ def _parts(on: Any) -> tuple[list[str] | None, list[tuple[Any, Any]], list[Colum
     pairs = [part for part in parts if isinstance(part, tuple)]
     conditions = [part for part in parts if isinstance(part, Column)]
     # A lone tuple could be meant as a pair or as two names.
-    odd = isinstance(on, tuple) or len(pairs) + len(conditions) < len(parts)
+    odd = isinstance(on, tuple) or not parts or len(pairs) + len(conditions) < len(parts)
     if odd or any(not _is_pair(pair) for pair in pairs):
         raise SkewlessError(
             "A join is on a column's name, a list of names, or a list of pairs (left column, right "

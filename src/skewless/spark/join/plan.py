@@ -92,11 +92,14 @@ class JoinPlan:
         how = f"plain: {self.plain}" if self.plain else f"{len(self.slots)} hot keys"
         return f"JoinPlan({self.kind.name}, {self.partitions} partitions, {how})"
 
-    def for_join(self, kind: Kind, exists: bool) -> JoinPlan:
-        """The same counts, planned for another type of join or with less certainty."""
-        if kind == self.kind and exists == self.choices.exists:
+    def for_join(self, kind: Kind, distinct: bool) -> JoinPlan:
+        """The same counts, planned for another type of join and for rows of another time.
+
+        distinct: whether the right side may be reduced to distinct keys
+        """
+        choices = replace(self.choices, exists=False, distinct=self.choices.distinct and distinct)
+        if kind == self.kind and choices == self.choices:
             return self
-        choices = replace(self.choices, exists=exists)
         return make_plan(self.sizes, kind, self.pairs, self.types, choices)
 
     def to_json(self) -> str:
@@ -189,14 +192,14 @@ def make_plan(
     distinct = distinct and bool((pieces.right > LEAST_SHARE * plain_loads.mean()).any())
     if distinct:
         pieces = pieces._replace(right=np.minimum(pieces.right, 1.0))
-    layout = arrange(pieces, base, choices.target)
+    layout, none = arrange(pieces, base, choices.target), np.empty(0, np.int32)
     plain = plain or _not_worth_it(plain_loads, layout.loads)
     if plain:
-        ones, none = np.ones(count + 2, np.int64), np.empty(0, np.int32)
+        ones = np.ones(count + 2, np.int64)
         layout = Layout(ones, ones, np.arange(count + 3), ones, plain_loads)
         slots = [np.zeros(1, np.int32)] * count + [none, none]
     else:
-        slots = _slots(layout, hashes, pieces.left + pieces.right, sizes.partitions)
+        slots = _slots(layout, hashes, sizes.partitions)
     return JoinPlan(
         kind=kind,
         pairs=pairs,
@@ -208,8 +211,8 @@ def make_plan(
         stripes_left=layout.stripes_left[:count],
         stripes_right=layout.stripes_right[:count],
         slots=tuple(slots[:count]),
-        null_slots_left=slots[count],
-        null_slots_right=slots[count + 1],
+        null_slots_left=slots[count] if kind.keeps_left else none,
+        null_slots_right=slots[count + 1] if kind.keeps_right else none,
         plain_loads=plain_loads,
         loads=layout.loads,
     )
@@ -256,11 +259,15 @@ def _not_worth_it(plain: npt.NDArray[np.float64], planned: npt.NDArray[np.float6
     return ""
 
 
-def _slots(layout: Layout, hashes: I64, rows: Any, partitions: int) -> list[I32]:
-    """The slots of every piece; none for a piece without rows, such as nulls that are dropped."""
-    starts, none = layout.starts, np.empty(0, np.int32)
+def _slots(layout: Layout, hashes: I64, partitions: int) -> list[I32]:
+    """The slots of every piece.
+
+    Null keys of the right have slots of their own: a full join of two streams, which Spark does by
+    the bytes of keys, would otherwise let null meet null.
+    """
+    starts = layout.starts
     return [
-        search(int(h), layout.places[starts[i] : starts[i + 1]], partitions) if rows[i] else none
+        search(int(h), layout.places[starts[i] : starts[i + 1]], partitions, i == hashes.size - 1)
         for i, h in enumerate(hashes)
     ]
 

@@ -9,6 +9,7 @@ Hot keys are found in a table of literals, and `explode` makes copies only on a 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 from typing import NamedTuple
@@ -18,11 +19,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewless.spark.columns import lay_out, slot_of
 from skewless.spark.inputs import column_named
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.plan import I32, I64, JoinPlan
-from skewless.spark.join.sizes import literal_array
+from skewless.spark.join.sizes import entry_of, literal_array
 
 _PREFIX = "__skewless_"
 
@@ -135,7 +135,7 @@ def _spread(
     # Always 0, which Spark must not know: it would take a constant for no key of the join at all.
     at, copies = F.pmod(F.hash(side.values[0]), F.lit(1)), F.lit(1)
     if sizes.identities.size:
-        df = df.withColumn(entry, _entry(side.values, plan))
+        df = df.withColumn(entry, entry_of(side.values, sizes.identities, sizes.hashes))
         e = F.col(entry)
         own, count = (F.get(literal_array(v, "int"), e) for v in (half.own, half.copies))
         begin = F.get(literal_array(starts[:-1], "int"), e)
@@ -154,21 +154,6 @@ def _spread(
         # Never null to Spark, or it would look every slot up twice to filter nulls out early.
         df = df.withColumn(slot, F.coalesce(F.get(slots, at), F.lit(0)))
     return df.drop(entry)
-
-
-def _entry(values: tuple[Column, ...], plan: JoinPlan) -> Column:
-    """The number of a row's key among the hot keys of the plan, or −1."""
-    identities = plan.sizes.identities
-    heads = lay_out(identities, np.arange(identities.size, dtype=np.int32))
-    hashes = np.where(heads.values >= 0, plan.sizes.hashes[heads.values], 0)
-    identity = F.xxhash64(*values)
-    slot = slot_of(identity, heads)
-    # Both hashes must agree: no cold key is taken for a hot one, which might not exist elsewhere.
-    found = (F.get(literal_array(heads.keys, "bigint"), slot) == identity) & (
-        F.get(literal_array(hashes, "int"), slot) == F.hash(*values)
-    )
-    number = F.get(literal_array(heads.values, "int"), slot)
-    return F.coalesce(F.when(found, number), F.lit(-1))
 
 
 def _join_pairs(
@@ -208,9 +193,7 @@ def _distinct(right: DataFrame, keys: JoinKeys, names: _Names) -> DataFrame:
 def _of_copies(keys: JoinKeys, names: _Names) -> JoinKeys:
     copies = tuple(f"{names.right_key}_{i}" for i in range(len(keys.types)))
     right = Side(tuple(map(F.col, copies)), copies, keys.right.words)
-    return JoinKeys(
-        keys.left, right, keys.types, keys.using, keys.conditions, keys.plain, keys.floating
-    )
+    return replace(keys, right=right)
 
 
 def _names(left: DataFrame, right: DataFrame) -> _Names:

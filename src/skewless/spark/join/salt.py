@@ -7,6 +7,7 @@ it went before, since some of its copies may have been read already.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -30,7 +31,10 @@ def salts(
     """
     sides = ((left, keys.left), (right, keys.right))
     named: list[list[Column]] = [[], []]
-    for part in [] if salt is None else [salt] if isinstance(salt, str | Column) else list(salt):
+    given: list[Any] = (
+        list(salt) if isinstance(salt, list | tuple) else [] if salt is None else [salt]
+    )
+    for part in given:
         found = [_computed(df, side, part) for df, side in sides]
         if all(column is None for column in found):
             if isinstance(part, str):

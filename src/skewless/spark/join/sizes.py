@@ -1,9 +1,9 @@
-"""How many rows each hot key has on either side: two passes over the keys, and nothing else.
+"""How many rows each hot key has on either side: passes over the keys, and nothing else.
 
-The first counts rows per bucket. A bucket is a part of what Spark's hash sends to one partition, so
-the counts also say what all other keys weigh there; the dot product of the two sides' counts with
-random signs estimates their result rows without bias. The second pass counts exactly, key by key,
-but only in buckets that may hold a hot key.
+The first reads a twentieth of the rows, drawn at random, and counts them by key: hot keys stand
+out, and all others are summed by the partition that Spark's hash sends them to. What a sample
+cannot tell is how few partners a hot key has, so a side with such keys is read once more, to count
+these alone. Small tables are read whole. A key that was seen in a sample exists.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewless.spark.join.keys import JoinKeys
+from skewless.spark.columns import lay_out, slot_of
+from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.kinds import Kind
 
 F64 = npt.NDArray[np.float64]
@@ -25,9 +27,11 @@ I64 = npt.NDArray[np.int64]
 
 LEAST_SHARE = 0.02  # of a partition's mean load: what makes a key worth a place of its own
 MOST_HOT = 2000
-_BUCKETS = 1 << 16
-_MOST_HEAVY = 1 << 12
-_NULL = -1
+SAMPLE = 0.05
+_ENOUGH = 200_000  # rows in a sample
+_SURE = 100  # rows of a key in a sample: an error of a tenth
+_SOME = 10
+_NULL = -1  # the place of rows with a null in the key
 
 
 @dataclass(frozen=True)
@@ -74,174 +78,204 @@ def count(
     kind: Kind,
     partitions: int,
     result_weight: float,
-    sample: float = 1.0,
+    sample: float | None = None,
     seed: int = 0,
 ) -> Sizes:
-    """Count the rows of a join's keys; runs two jobs."""
-    frames = []
-    for df, side, is_left in ((left, keys.left, 1), (right, keys.right, 0)):
-        names = [f"k{i}" for i in range(len(side.values))]
-        values = [v.alias(name) for v, name in zip(side.values, names, strict=True)]
-        rows = df.select(*values)
-        rows = rows.sample(sample, seed) if sample < 1 else rows
-        frames.append(rows.select(*names, F.lit(is_left).alias("l")))
-    both = frames[0].unionAll(frames[1])
-    width = 1 << max(6, int(_BUCKETS / partitions).bit_length() - 1)
-    bucket = _bucket(names, partitions, width)
-    size = partitions * width
-    rows = both.select(bucket.alias("bucket"), _sign(names), "l")
-    table = _Buckets.read(rows, partitions, size, sample)
-    heavy, least = table.heavy(kind, result_weight)
-    hot = _hot(both, bucket, names, heavy, least, size, result_weight, sample)
-    return table.without(hot)
+    """Count the rows of a join's keys; runs one to three jobs.
+
+    sample: share of the rows to read; else a twentieth, or more of small tables
+    """
+    names = [f"k{i}" for i in range(len(keys.types))]
+    sides = [_keys_of(left, keys.left, names), _keys_of(right, keys.right, names)]
+    share = sample or SAMPLE
+    drawn = _Drawn.read(sides, names, partitions, share, seed)
+    if sample is None and drawn.rows < _ENOUGH:
+        share = min(1.0, 2 * _ENOUGH * share / max(1, drawn.rows))
+        drawn = _Drawn.read(sides, names, partitions, share, seed)
+    hot = drawn.candidates(kind, result_weight)
+    n = _exact(sides[0], hot, hot.left, hot.right, share)
+    m = _exact(sides[1], hot, hot.right, hot.left, share)
+    return drawn.sizes(hot, n, m)
 
 
-def _bucket(names: list[str], partitions: int, width: int) -> Column:
-    place = F.pmod(F.hash(*names, F.lit(0)), F.lit(partitions))
-    within = F.xxhash64(*names).bitwiseAND(F.lit(width - 1)).cast("int")
-    nulls = reduce(or_, (F.col(name).isNull() for name in names))
-    return F.when(nulls, F.lit(_NULL)).otherwise(place * F.lit(width) + within)
-
-
-def _sign(names: list[str]) -> Column:
-    bit = F.shiftrightunsigned(F.xxhash64(*names), 40).bitwiseAND(F.lit(1))
-    return (F.lit(1) - F.lit(2) * bit).alias("sign")
+def _keys_of(df: DataFrame, side: Side, names: list[str]) -> DataFrame:
+    return df.select(*(v.alias(name) for v, name in zip(side.values, names, strict=True)))
 
 
 @dataclass(frozen=True)
-class _Hot:
-    """Hot keys, counted exactly."""
+class _Keys:
+    """Some keys with their rows in a sample, the heaviest first."""
 
     identities: npt.NDArray[np.uint64]
     hashes: I64
     names: tuple[str, ...]
-    buckets: I64
+    places: I64
     left: F64
     right: F64
 
+    def take(self, chosen: Any) -> _Keys:
+        """Those of these numbers."""
+        names = tuple(self.names[i] for i in chosen)
+        rest = (self.places[chosen], self.left[chosen], self.right[chosen])
+        return _Keys(self.identities[chosen], self.hashes[chosen], names, *rest)
+
 
 @dataclass(frozen=True)
-class _Buckets:
-    """Rows of both sides per bucket, plain and with random signs; rows with a null key apart."""
+class _Drawn:
+    """A sample of both sides: its larger keys one by one, and the sums of each partition."""
 
-    partitions: int
-    left: F64  # [buckets]
+    share: float
+    keys: _Keys
+    left: F64  # [partitions] rows of the sample
     right: F64
-    left_signed: F64
-    right_signed: F64
+    pairs: F64  # [partitions] result rows of the sample
     left_nulls: float
     right_nulls: float
 
+    @property
+    def rows(self) -> float:
+        """How many rows the sample has."""
+        return float(self.left.sum() + self.right.sum()) + self.left_nulls + self.right_nulls
+
     @classmethod
-    def read(cls, rows: DataFrame, partitions: int, size: int, sample: float) -> _Buckets:
-        """Count; runs a job."""
-        left, sign = F.col("l"), F.col("sign")
-        right = F.lit(1) - left
-        parts = left, right, left * sign, right * sign
-        sums = rows.groupBy("bucket").agg(*map(F.sum, parts))
-        found = sums.toArrow()
-        buckets, *counts = (found.column(i).to_numpy() for i in range(5))
-        cold = buckets != _NULL
-        dense: list[F64] = [np.bincount(buckets[cold], c[cold], size) / sample for c in counts]
-        nulls = [float(c[~cold].sum()) / sample for c in counts[:2]]
-        return cls(partitions, dense[0], dense[1], dense[2], dense[3], nulls[0], nulls[1])
-
-    def heavy(self, kind: Kind, result_weight: float) -> tuple[I64, float]:
-        """Buckets that may hold a hot key, and what the least of hot keys weighs."""
-        left, right = self.left, self.right
-        # What a bucket has above the usual may be one key, and its partners all that is there.
-        more_left = np.maximum(left - np.median(left), 0)
-        more_right = np.maximum(right - np.median(right), 0)
-        if kind.filters:
-            results, most_results = left, more_left
-        else:
-            results = np.maximum(self.left_signed * self.right_signed, 0)
-            most_results = np.maximum(more_left * right, left * more_right)
-        total = float((left + right + result_weight * results).sum())
-        least = LEAST_SHARE * total / self.partitions
-        score = more_left + more_right + result_weight * most_results
-        found = np.flatnonzero((score > 0) & (score >= least))
-        return found[np.argsort(-score[found], kind="stable")][:_MOST_HEAVY], least
-
-    def without(self, hot: _Hot) -> Sizes:
-        """The hot keys, and what is left of each partition without them."""
-        bits = (hot.identities >> np.uint64(40)) & np.uint64(1)
-        signs = 1.0 - 2.0 * bits.astype(np.float64)
-        by_place = []
-        for mine, theirs in (
-            (self.left, hot.left),
-            (self.right, hot.right),
-            (self.left_signed, signs * hot.left),
-            (self.right_signed, signs * hot.right),
-        ):
-            rest = mine - np.bincount(hot.buckets, theirs, mine.size)
-            by_place.append(rest.reshape(self.partitions, -1))
-        results = (by_place[2] * by_place[3]).sum(axis=1)
-        return Sizes(
-            partitions=self.partitions,
-            left_rows=float(self.left.sum()) + self.left_nulls,
-            right_rows=float(self.right.sum()) + self.right_nulls,
-            left_nulls=self.left_nulls,
-            right_nulls=self.right_nulls,
-            identities=hot.identities,
-            hashes=hot.hashes,
-            names=hot.names,
-            left=hot.left,
-            right=hot.right,
-            cold_left=by_place[0].sum(axis=1),
-            cold_right=by_place[1].sum(axis=1),
-            cold_results=np.maximum(results, 0.0),
-        )
-
-
-def _hot(
-    both: DataFrame,
-    bucket: Column,
-    names: list[str],
-    heavy: I64,
-    least: float,
-    buckets: int,
-    result_weight: float,
-    sample: float,
-) -> _Hot:
-    """The keys of heavy buckets that weigh enough, the heaviest of them if they are too many."""
-    if not heavy.size:
-        none = np.empty(0, np.int64)
-        return _Hot(none.view(np.uint64), none, (), none, np.empty(0), np.empty(0))
-    bits = np.zeros((buckets + 63) // 64, np.uint64)
-    np.bitwise_or.at(bits, heavy // 64, np.uint64(1) << (heavy % 64).astype(np.uint64))
-    word = F.get(literal_array(bits.view(np.int64), "bigint"), F.shiftright(F.col("b"), 6))
-    is_heavy = F.getbit(word, F.col("b").bitwiseAND(F.lit(63))) == 1
-    rows = both.withColumn("b", bucket).where((F.col("b") >= 0) & is_heavy)
-    counts = rows.groupBy(*names).agg(
-        F.sum("l").alias("n"), F.sum(F.lit(1) - F.col("l")).alias("m")
-    )
-    n, m = F.col("n").cast("double"), F.col("m").cast("double")
-    weight = (n + m) / sample + n * m * (result_weight / sample**2)
-    whole = F.col(names[0]) if len(names) == 1 else F.struct(*names)
-    found = (
-        counts.where(weight >= least)
-        .select(
+    def read(
+        cls, sides: list[DataFrame], names: list[str], partitions: int, share: float, seed: int
+    ) -> _Drawn:
+        """Draw and count; runs a job."""
+        parts = [
+            (df.sample(share, seed + i) if share < 1 else df).select(
+                *names, F.lit(1 - i).alias("l")
+            )
+            for i, df in enumerate(sides)
+        ]
+        sums = F.sum("l").alias("n"), F.sum(F.lit(1) - F.col("l")).alias("m")
+        counts = parts[0].unionAll(parts[1]).groupBy(*names).agg(*sums)
+        nulls = reduce(or_, (F.col(name).isNull() for name in names))
+        place = F.pmod(F.hash(*names, F.lit(0)), F.lit(partitions))
+        pairs = F.col("n").cast("double") * F.col("m")
+        # A key that matters to no partition even if it met its partners ten times as often.
+        large = (F.col("n") + F.col("m") >= 5) | (pairs >= 5)
+        whole = F.col(names[0]) if len(names) == 1 else F.struct(*names)
+        single = F.struct(
             F.xxhash64(*names).alias("identity"),
             F.hash(*names).alias("hash"),
             F.make_valid_utf8(whole.cast("string")).alias("name"),
-            bucket.alias("bucket"),
+        )
+        rows = counts.select(
             "n",
             "m",
+            pairs.alias("pairs"),
+            F.when(nulls, _NULL).otherwise(place).alias("place"),
+            F.when(large & ~nulls, single).alias("key"),
         )
-        .orderBy(weight.desc(), "identity")
-        .limit(MOST_HOT)
-        .toArrow()
+        found = (
+            rows.groupBy("place", "key")
+            .agg(F.sum("n").alias("n"), F.sum("m").alias("m"), F.sum("pairs").alias("pairs"))
+            .select("place", "n", "m", "pairs", "key.identity", "key.hash", "key.name")
+            .toArrow()
+        )
+        return cls._of(found, partitions, share)
+
+    @classmethod
+    def _of(cls, found: Any, partitions: int, share: float) -> _Drawn:
+        places = found["place"].to_numpy().astype(np.int64)
+        n, m, pairs = (found[name].to_numpy().astype(np.float64) for name in ("n", "m", "pairs"))
+        cold = places != _NULL
+        sums: list[F64] = [
+            np.bincount(places[cold], rows[cold], partitions).astype(np.float64)
+            for rows in (n, m, pairs)
+        ]
+        single = np.flatnonzero(found["hash"].is_valid().to_numpy())
+        keys = found.take(single)
+        listed = _Keys(
+            keys["identity"].to_numpy().astype(np.int64).view(np.uint64),
+            keys["hash"].to_numpy().astype(np.int64),
+            tuple(keys["name"].to_pylist()),
+            places[single],
+            n[single],
+            m[single],
+        )
+        nulls = float(n[~cold].sum()), float(m[~cold].sum())
+        return cls(share, listed, sums[0], sums[1], sums[2], *nulls)
+
+    def candidates(self, kind: Kind, result_weight: float) -> _Keys:
+        """The keys that may be hot, the heaviest first."""
+        n, m = self.keys.left / self.share, self.keys.right / self.share
+        results = results_of(kind, n, m)
+        if self.share < 1:
+            # One partner in the sample may be chance: too little to call a key hot.
+            results = np.where(np.minimum(self.keys.left, self.keys.right) < _SOME, 0.0, results)
+        weights = n + m + result_weight * results
+        total = float(self.left.sum() + self.right.sum()) / self.share
+        order = np.lexsort((self.keys.identities, -weights))
+        order = order[weights[order] >= LEAST_SHARE / 2 * total / self.left.size]
+        # Keys that Spark hashes alike, as it may structs with nulls, are treated alike.
+        _, first = np.unique(self.keys.identities[order], return_index=True)
+        return self.keys.take(order[np.sort(first)][:MOST_HOT])
+
+    def sizes(self, hot: _Keys, n: F64, m: F64) -> Sizes:
+        """The hot keys with their true counts, and what is left of each partition without them."""
+        share, partitions = self.share, self.left.size
+        rest = [
+            np.maximum(mine - np.bincount(hot.places, theirs, partitions), 0.0)
+            for mine, theirs in (
+                (self.left, hot.left),
+                (self.right, hot.right),
+                (self.pairs, hot.left * hot.right),
+            )
+        ]
+        results = rest[2] / share**2
+        if share < 1 and rest[0].sum():
+            # Pairs in a sample are few: their sum is known well, how it is shared out is not.
+            results = results.sum() * rest[0] / rest[0].sum()
+        return Sizes(
+            partitions=partitions,
+            left_rows=float(rest[0].sum() + hot.left.sum() + self.left_nulls) / share,
+            right_rows=float(rest[1].sum() + hot.right.sum() + self.right_nulls) / share,
+            left_nulls=self.left_nulls / share,
+            right_nulls=self.right_nulls / share,
+            identities=hot.identities,
+            hashes=hot.hashes,
+            names=hot.names,
+            left=n,
+            right=m,
+            cold_left=rest[0] / share,
+            cold_right=rest[1] / share,
+            cold_results=results,
+        )
+
+
+def _exact(df: DataFrame, hot: _Keys, drawn: F64, others: F64, share: float) -> F64:
+    """The rows of the hot keys on one side.
+
+    Keys that are hot for their rows on the other side, and had few in the sample of this one, are
+    counted in a job of its own: a hot key with 2 partners must not pass for one with 20 or none.
+    """
+    few = np.flatnonzero((drawn < _SURE) & (others >= _SURE))
+    if share == 1 or not few.size:
+        return drawn / share
+    asked = hot.take(few)
+    entry = entry_of(tuple(F.col(name) for name in df.columns), asked.identities, asked.hashes)
+    counts = df.select(entry.alias("e")).where("e >= 0").groupBy("e").count().toArrow()
+    found = drawn / share
+    found[few] = np.bincount(
+        counts["e"].to_numpy().astype(np.int64), counts["count"].to_numpy(), few.size
     )
-    columns = {name: found.column(name) for name in found.column_names}
-    return _Hot(
-        columns["identity"].to_numpy().astype(np.int64).view(np.uint64),
-        columns["hash"].to_numpy().astype(np.int64),
-        tuple(columns["name"].to_pylist()),
-        columns["bucket"].to_numpy().astype(np.int64),
-        columns["n"].to_numpy() / sample,
-        columns["m"].to_numpy() / sample,
+    return found
+
+
+def entry_of(values: tuple[Column, ...], identities: npt.NDArray[np.uint64], hashes: I64) -> Column:
+    """The number of a row's key among some keys, or −1."""
+    heads = lay_out(identities, np.arange(identities.size, dtype=np.int32))
+    hashed = np.where(heads.values >= 0, hashes[heads.values], 0)
+    identity = F.xxhash64(*values)
+    slot = slot_of(identity, heads)
+    # Both hashes must agree: no cold key is taken for a hot one, which might not exist elsewhere.
+    found = (F.get(literal_array(heads.keys, "bigint"), slot) == identity) & (
+        F.get(literal_array(hashed, "int"), slot) == F.hash(*values)
     )
+    number = F.get(literal_array(heads.values, "int"), slot)
+    return F.coalesce(F.when(found, number), F.lit(-1))
 
 
 def literal_array(values: npt.NDArray[np.integer], kind: str) -> Column:

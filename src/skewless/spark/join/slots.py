@@ -28,20 +28,23 @@ def places(key_hash: int, slots: I32, partitions: int) -> I64:
     return h.view(np.int32).astype(np.int64) % partitions
 
 
-def search(key_hash: int, wanted: I64, partitions: int) -> I32:
+def search(key_hash: int, wanted: I64, partitions: int, below_zero: bool = False) -> I32:
     """A slot for each wanted partition, none of them twice.
 
     Slot 0, where the key's rows would be without a plan, serves too.
+
+    below_zero: take slots from −1 downwards
     """
     needed = np.bincount(wanted, minlength=partitions)
     count = int(4 * partitions * max(1, needed.max(initial=0)))
     while True:
         slots = np.arange(count, dtype=np.int32)
+        slots = -1 - slots if below_zero else slots
         at = places(key_hash, slots, partitions)
         if (np.bincount(at, minlength=partitions) >= needed).all():
             break
         count *= 2
-    by_place = np.argsort(at, kind="stable")  # ascending slots within each partition
+    by_place = np.argsort(at, kind="stable")  # slots in order within each partition
     starts = np.searchsorted(at[by_place], np.arange(partitions))
     order = np.argsort(wanted, kind="stable")
     first = np.searchsorted(wanted[order], np.arange(partitions))

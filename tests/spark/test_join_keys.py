@@ -1,0 +1,216 @@
+"""What `on` may be, which names come out, and keys of every type."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+
+import pytest
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.spark import join, learn_join
+from tests.spark.joins import TYPES, assert_same, rows_of, settings, skewed, two_tables
+
+COLD = list("efg")
+
+
+@pytest.fixture(autouse=True)
+def no_broadcast(spark):
+    with settings(spark, spark_sql_autoBroadcastJoinThreshold=-1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def plan(spark):
+    """A plan for names `k`, so that a test need not count again."""
+    with settings(spark, spark_sql_autoBroadcastJoinThreshold=-1):
+        return learn_join(*two_tables(spark, ["a", "b"], ["a", "c"], COLD), "k")
+
+
+@pytest.fixture(scope="module")
+def tables(spark):
+    return two_tables(spark, ["a", "b"], ["a", "c"], COLD)
+
+
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left_outer", "RIGHT", "fullouter", "leftanti", "cross"])
+def test_columns_of_both_sides_still_resolve_after_the_join(tables, plan, how):
+    left, right = tables
+    found, expected = join(left, right, "k", how, plan=plan), left.join(right, "k", how)
+    if how == "leftanti":
+        assert_same(found.select(left["x"]), expected.select(left["x"]))
+        return
+    chosen = [left["x"], right["y"], left["k"], right["k"]]
+    assert_same(found.select(*chosen), expected.select(*chosen))
+
+
+@pytest.mark.connect
+def test_aliases_of_the_sides_still_resolve_after_the_join(tables, plan):
+    left, right = tables[0].alias("l"), tables[1].alias("r")
+    expected = left.join(right, F.col("l.k") == F.col("r.k"))
+    found = join(left, right, [("k", "k")], plan=plan)
+    assert_same(found.select("l.k", "r.k", "x"), expected.select("l.k", "r.k", "x"))
+
+
+@pytest.mark.connect
+def test_a_table_joins_itself(spark):
+    rows = spark.createDataFrame(skewed(200, ["a", "b"], COLD, 1), "k string, x int")
+    rows = rows.withColumn("other", F.lower("k"))
+    assert_same(join(rows, rows, "k", "left"), rows.join(rows, "k", "left"))
+    one, two = rows.alias("one"), rows.alias("two")
+    expected = one.join(two, F.col("one.k") == F.col("two.other"), "full")
+    for pair in (("k", "other"), (rows.k, rows.other), (F.col("k"), F.lower("k"))):
+        assert_same(join(rows, rows, [pair], "full"), expected)
+
+
+@pytest.mark.connect
+def test_odd_names_and_names_of_ours_stay_as_they_are(spark):
+    schema = "`a.b` string, `slot` int, `__skewless_slot` int, `sp ace` int"
+    rows = [(k, i, i + 1, i + 2) for k, i in skewed(200, ["a", "b"], COLD, 1)]
+    left = spark.createDataFrame(rows, schema)
+    right = spark.createDataFrame(rows[:120], schema)
+    assert_same(join(left, right, "a.b", "full"), left.join(right, "a.b", "full"))
+    expected = left.join(right, left["`a.b`"] == right["`a.b`"])
+    assert_same(join(left, right, [("a.b", "a.b")]), expected)
+    ticks = left.withColumnRenamed("a.b", "t`k"), right.withColumnRenamed("a.b", "t`k")
+    assert_same(join(*ticks, "t`k", "left"), ticks[0].join(ticks[1], "t`k", "left"))
+
+
+def test_several_columns_of_one_name_and_other_cases_of_it(spark, plan, tables):
+    left, right = tables
+    twice = left.select("k", "x", F.col("x").alias("x"))
+    assert_same(join(twice, right, "k"), twice.join(right, "k"))
+    assert_same(join(left, right, "K"), left.join(right, "K"))
+    with settings(spark, spark_sql_caseSensitive="true"):
+        both = left.withColumn("K", F.col("x"))
+        assert_same(join(both, right, "k", plan=plan), both.join(right, "k"))
+        with pytest.raises(SkewlessError, match="no column of the right side 'K'"):
+            join(both, right, "K")
+
+
+def test_fields_and_expressions_may_be_keys_of_pairs(spark, tables):
+    left, right = tables
+    nested = left.select(F.struct(F.upper("k").alias("k")).alias("s"), "x")
+    expected = nested.join(right, nested["s.k"] == F.upper(right.k), "left")
+    assert_same(join(nested, right, [("s.k", F.upper("k"))], "left"), expected)
+
+
+DAY = dt.date(2024, 2, 29)
+TIME = dt.datetime(2024, 2, 29, 12)
+KEYS = {
+    "int": [1, 2, None, 4],
+    "tinyint": [1, 2, None, 4],
+    "boolean": [True, None, True, False],
+    "double": [0.0, -0.0, math.nan, None],
+    "float": [0.0, -0.0, math.nan, 1.5],
+    "decimal(20,3)": [decimal.Decimal("1.500"), decimal.Decimal(2), None, decimal.Decimal(7)],
+    "date": [DAY, DAY.replace(day=1), None, DAY.replace(day=2)],
+    "timestamp": [TIME, TIME.replace(day=1), None, TIME.replace(day=2)],
+    "timestamp_ntz": [TIME, TIME.replace(day=1), None, TIME.replace(day=2)],
+    "binary": [b"\xff\x00", b"", None, b"abc"],
+    "struct<a: int, b: double>": [(1, -0.0), (1, 0.0), (None, math.nan), None],
+    "array<string>": [["a", None], [None, "a"], None, ["b"]],
+    "string collate utf8_lcase": ["a", "A", None, "b"],
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_of_every_type_meet_as_in_sparks_own_join(spark, kind):
+    values = KEYS[kind]
+    left, right = two_tables(spark, values[:3], values[:2], values, kind, (120, 80))
+    if kind.startswith(("array", "struct")):
+        left, right = (df.repartition(2) for df in (left, right))
+    found = join(left, right, "k", "full")
+    assert_same(found, left.join(right, "k", "full"))
+    words = found._jdf.queryExecution().toString()
+    assert ("__skewless" in words) == ("collate" not in kind)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("int", "bigint"),
+        ("bigint", "double"),
+        ("float", "double"),
+        ("decimal(5,1)", "decimal(20,3)"),
+        ("int", "decimal(12,2)"),
+        ("date", "timestamp"),
+        ("string", "int"),
+    ],
+)
+def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
+    if one == "date":
+        values = [DAY, DAY.replace(day=1), None, DAY.replace(day=3)]
+    else:
+        values = ["1", "2", None, "3"]
+    left, right = two_tables(spark, values[:3], values[:2], values, "string", (120, 80))
+    left = left.withColumn("k", F.col("k").cast(one))
+    right = right.withColumn("k", F.col("k").cast(other))
+    assert_same(join(left, right, "k", "full"), left.join(right, "k", "full"))
+    assert_same(join(right, left, "k", "left"), right.join(left, "k", "left"))
+
+
+@pytest.mark.parametrize(
+    ("on", "how", "says"),
+    [
+        ("k", "sideways", "no join type 'sideways'"),
+        ("nope", "inner", "no column of the left side 'nope'"),
+        ("x", "inner", "no column of the right side 'x'"),
+        ([("k", "nope")], "inner", "no column of the right side 'nope'"),
+        ([], "inner", "a list of pairs"),
+        (None, "inner", "a list of pairs"),
+        (("k", "k"), "inner", "a list of pairs"),
+        ([("k", "k", "k")], "inner", "a list of pairs"),
+        (["k", ("k", "k")], "inner", "a list of pairs"),
+        (["k", "k"], "inner", "repeat themselves"),
+        (lambda: F.col("k") == F.col("k"), "inner", "give these as pairs"),
+        ([("k", "m")], "inner", "cannot be a key"),
+        ([("k", "s")], "inner", "do not compare"),
+        (lambda: [("k", F.sum("y"))], "inner", "Spark cannot do this join"),
+    ],
+)
+def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how, says):
+    left, right = tables
+    right = right.withColumn("m", F.create_map("k", "y")).withColumn("s", F.struct("y"))
+    with pytest.raises(SkewlessError, match=says) as caught:
+        join(left, right, on() if callable(on) else on, how)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("salt", "says"),
+    [
+        ("k", "the salt 'k' is the key"),
+        ("nope", "no column to be a salt 'nope'"),
+        (F.rand, "not the same when a task is run again"),
+        (F.monotonically_increasing_id, "not the same when a task is run again"),
+        ("m", "cannot be a salt"),
+        (3, "A salt is a column's name"),
+    ],
+)
+def test_a_salt_that_is_none_is_refused(tables, salt, says):
+    left, right = tables
+    right = right.withColumn("m", F.create_map("k", "y"))
+    with pytest.raises(SkewlessError, match=f"(?i){says}"):
+        join(left, right, "k", salt=salt() if callable(salt) else salt)
+
+
+def test_a_salt_is_taken_by_the_side_that_has_it(tables, plan):
+    left, right = tables
+    for salt in ("x", ["x", "y"], F.col("y") % 7):
+        assert rows_of(join(left, right, "k", plan=plan, salt=salt)) == rows_of(
+            left.join(right, "k")
+        )
+    one = join(
+        left.withColumn("c", F.lit(1)), right.withColumn("c", F.lit(1)), "k", "inner", salt="c"
+    )
+    assert one.count() == left.join(right, "k").count()
+
+
+@pytest.mark.parametrize("how", TYPES)
+def test_empty_sides_are_joined_too(tables, how):
+    left, right = tables
+    none = right.where("k = 'nobody'")
+    assert_same(join(left, none, "k", how), left.join(none, "k", how))
