@@ -21,11 +21,11 @@ from pyspark.sql.types import (
     StructType,
     TimestampNTZType,
     TimestampType,
-    VariantType,
 )
 
 from skewless.errors import SkewlessError, unknown
 from skewless.spark.inputs import column_named
+from skewless.spark.version import collation_of, is_variant
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
 _NUMBERS = (IntegralType, FractionalType)
@@ -154,7 +154,7 @@ def _common(
 ) -> tuple[DataType, str]:
     """The type by which Spark compares the two, and why such keys cannot be spread or ""."""
     for kind, words in ((a, a_words), (b, b_words)):
-        if isinstance(kind, MapType | VariantType):
+        if isinstance(kind, MapType) or is_variant(kind):
             raise SkewlessError(
                 f"Column '{words}' of type {kind.simpleString()} cannot be a key: Spark compares "
                 "no such values; take fields out of it first."
@@ -182,9 +182,9 @@ def _common(
 
 
 def _why_not(kind: DataType, words: str) -> str:
-    if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
+    if isinstance(kind, StringType) and collation_of(kind) != "UTF8_BINARY":
         return (
-            f"column '{words}' has the collation {kind.collation}, by which different texts are "
+            f"column '{words}' has the collation {collation_of(kind)}, by which different texts are "
             "equal"
         )
     inner = _inner(kind)
