@@ -184,8 +184,8 @@ def _common(
 def _why_not(kind: DataType, words: str) -> str:
     if isinstance(kind, StringType) and collation_of(kind) != "UTF8_BINARY":
         return (
-            f"column '{words}' has the collation {collation_of(kind)}, by which different texts are "
-            "equal"
+            f"column '{words}' has the collation {collation_of(kind)}, by which different texts "
+            "are equal"
         )
     inner = _inner(kind)
     return next(filter(None, (_why_not(part, words) for part in inner)), "")
