@@ -6,7 +6,8 @@ READY := .venv/.ready
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fresh wheel quick test matrix lint types faults rest fuzz
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
-APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py
+APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
+	tests/spark/test_event_log.py tests/spark/test_workers_python.py tests/spark/test_fuzz_restarts.py
 
 help: ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile

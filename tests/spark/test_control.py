@@ -17,7 +17,7 @@ from skewless.schemes import SCHEMES, Feedback, scheme_of
 from skewless.spark import Observer, group, plans
 from skewless.spark.codec import flatten
 from skewless.spark.control import Control, source_report, source_reports
-from skewless.spark.plans import KEPT, Learned, _write, empty_report, stream_folder
+from skewless.spark.plans import KEPT, Learned, empty_report, stream_folder, write_once
 from skewless.spark.tasks import WorkerReport
 from tests.spark.streams import Files, eventually, run_to_end
 
@@ -136,19 +136,20 @@ def no_hard_links(monkeypatch):
 
 def test_a_checkpoint_that_cannot_be_written_is_one_sentence(tmp_path):
     with pytest.raises(SkewlessError, match=r"cannot be written \(No such file or directory\)"):
-        _write(tmp_path / "gone" / "plan", b"")
+        write_once(tmp_path / "gone" / "plan", b"")
 
 
 def test_without_hard_links_too_the_first_to_write_wins(tmp_path, no_hard_links, monkeypatch):
     path = tmp_path / "7"
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda n: (_write(path, b"%d" % n), path.read_bytes())[1], range(50)))
+        written = pool.map(lambda n: (write_once(path, b"%d" % n), path.read_bytes()), range(50))
+        found = [held for _, held in written]
     assert len(set(found)) == 1
     assert list(tmp_path.iterdir()) == [path]
     monkeypatch.setattr(plans, "_RENAME_S", 0.01)
     left = tmp_path / ".8.mark"  # its maker died before it could rename
     left.touch()
-    _write(tmp_path / "8", b"8")
+    write_once(tmp_path / "8", b"8")
     assert (tmp_path / "8").read_bytes() == b"8"
     assert not left.exists()
 

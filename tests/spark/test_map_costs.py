@@ -18,9 +18,9 @@ from skewless.schemes import Feedback, scheme_of
 from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark import timing
-from skewless.spark.balanced import CostRouter
 from skewless.spark.conform import declared_for_map
 from skewless.spark.control import read_source_report
+from skewless.spark.cost_routing import CostRouter
 from skewless.spark.plans import empty_report
 from skewless.spark.timing import REPORT, MapJob, MapWatch
 

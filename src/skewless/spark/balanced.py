@@ -15,11 +15,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,10 +27,10 @@ from skewless._version import __version__
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
-from skewless.schemes.proactive.scheduler import ProactivePlan, ProactiveTally, estimates
 from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
 from skewless.spark.conform import declared_for_map
-from skewless.spark.control import Control, read_source_report, reports_of, source_reports
+from skewless.spark.control import read_source_report, reports_of, source_reports
+from skewless.spark.cost_routing import CostControl, cost_routing
 from skewless.spark.inputs import (
     Key,
     check_scheme,
@@ -46,12 +44,12 @@ from skewless.spark.inputs import (
     make_plan,
 )
 from skewless.spark.observe import Observer
-from skewless.spark.plans import Learned, StreamFolder, empty_report, stream_folder
+from skewless.spark.plans import StreamFolder, empty_report, stream_folder
 from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import in_python, place, row_by_row
-from skewless.spark.tasks import Task, WorkerReport, last_attempts
+from skewless.spark.tasks import WorkerReport, last_attempts
 from skewless.spark.timing import REPORT, MapFunction, MapJob
-from skewless.spark.version import ArrowFunction, to_partitions
+from skewless.spark.version import to_partitions
 from skewless.spark.wire import identity_by_bytes, to_wire
 from skewless.spark.workers import WORKER
 from skewless.spark.workers_python import check_workers_python
@@ -182,7 +180,7 @@ class _Mapping:
     def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
         """The rows on the partitions of their workers, by a plan or that of the batch."""
         identity, sent = F.col(self.names[_IDENTITY]), self.names[_SENT]
-        way = in_python(_cost_routing(self.scheme, source), _ROUTED, identity)
+        way = in_python(cost_routing(self.scheme, source), _ROUTED, identity)
         routed = row_by_row(rows).withColumn(sent, way)
         placed = to_partitions(routed, self.workers, F.col(f"{sent}.worker"))
         return self._arrived(placed, F.col(f"{sent}.cost"))
@@ -259,65 +257,6 @@ class _Mapping:
         after_each_batch(self.rows.sparkSession, metric, batch_done)
         seen = self.timed(placed).observe(metric, reports_of(self.report))
         return seen.drop(self.report)
-
-
-class CostControl(Control):
-    """Plans again when enough was seen: a replan halves what earlier messages count.
-
-    Enough is as much as the plan knows, so that a few messages do not outweigh many, or a window
-    of messages per worker, the paper's N, so that costs that change are noticed in the end.
-    """
-
-    def due(self, learned: Learned) -> int:
-        """How many messages a replan awaits."""
-        plan: Any = learned.plan
-        known = int(plan.known[0, :, 0].sum())
-        return min(known, int(plan.window[0]) * self.folder.workers)
-
-
-class CostRouter:
-    """One source that knows what rows will cost, and sees a whole Arrow batch of them at once.
-
-    So it deals the dearest out first and fills up with the cheap: greedy in the order of arrival
-    comes within 2 − 1/k of the best possible, greedy by falling cost within 4/3 − 1/(3k) (Graham).
-    A plan that knows no costs is followed in the order of arrival, round robin. A key never seen is
-    rare: it is taken to cost what keys seen once did, where the paper takes the mean over messages.
-    """
-
-    def __init__(self, scheme: Scheme, plan: ProactivePlan, source: int) -> None:
-        self._scheme, self._plan = scheme, plan
-        self._tally = cast(ProactiveTally, scheme.tally(plan, source))
-        counts, costs = plan.known[..., 0], plan.known[..., 1]
-        once = (counts > 0) & (counts <= 1)
-        if once.any():
-            cells = self._tally.cells
-            cells[cells[..., 0] == 0, 1] = (costs[once] / counts[once]).mean()
-
-    def route(
-        self, identities: npt.NDArray[np.int64]
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64]]:
-        """The worker of each row of a batch, and what the row is expected to cost."""
-        keys = identities.view(np.uint64)
-        costs = estimates(self._plan, self._tally, keys)
-        order = np.argsort(-costs, kind="stable")
-        chosen = np.empty(keys.size, np.int32)
-        self._scheme.send(self._plan, self._tally, keys[order], np.zeros(keys.size), chosen)
-        workers = np.empty_like(chosen)
-        workers[order] = chosen
-        return workers, costs
-
-
-def _cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
-    def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        task = Task.current()
-        settled = isinstance(source, StreamFolder)
-        plan = source.settle(task.batch or 0).plan if settled else source
-        router = CostRouter(scheme, plan, task.partition)
-        for batch in batches:
-            columns = [pa.array(column) for column in router.route(batch.to_numpy())]
-            yield pa.StructArray.from_arrays(columns, names=["worker", "cost"])
-
-    return workers_of
 
 
 def _running(job: MapJob) -> MapFunction:
