@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_join_is_exact_when_an_executor_is_killed_amid_it(tmp_path):
-    finish(start("tests.faults.join_job", tmp_path), tmp_path, 400)
+    finish(start("tests.faults.join_job", tmp_path), tmp_path, 700)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["spread"]
     assert result["killed"], "no executor was killed"

@@ -120,10 +120,11 @@ KEYS = {
 def test_keys_of_every_type_meet_as_in_sparks_own_join(spark, kind):
     values = KEYS[kind]
     left, right = two_tables(spark, values[:3], values[:2], values, kind, (120, 80))
-    if kind.startswith(("array", "struct")):
-        left, right = (df.repartition(2) for df in (left, right))
-    found = join(left, right, "k", "full")
-    assert_same(found, left.join(right, "k", "full"))
+    # Of nested keys the hash does not tell all apart: there a full join splits nothing.
+    how = "inner" if kind.startswith(("array", "struct")) else "full"
+    found = join(left, right, "k", how)
+    assert_same(found, left.join(right, "k", how))
+    assert_same(join(left, right, "k", "full"), left.join(right, "k", "full"))
     words = found._jdf.queryExecution().toString()
     assert ("__skewless" in words) == ("collate" not in kind)
 
