@@ -22,6 +22,7 @@ from skewless.spark.group import group
 from skewless.spark.inputs import check_scheme, check_worker_count
 from skewless.spark.learn import learn
 from skewless.spark.observe import Observer
+from skewless.spark.version import as_arrow
 from skewless.streams import Stream, stream_of
 
 ROUNDS = 3
@@ -148,7 +149,7 @@ class _Run:
 def digest(counts: DataFrame) -> str:
     """sha256 of the sorted lines `key<TAB>count`; a null key is the empty word before the tab."""
     key, count = counts.columns
-    table = counts.select(key, count).toArrow()
+    table = as_arrow(counts.select(key, count))
     lines = sorted(
         f"{'' if k is None else k}\t{c}\n"
         for k, c in zip(table[key].to_pylist(), table[count].to_pylist(), strict=True)

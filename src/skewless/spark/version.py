@@ -7,7 +7,7 @@
   another. From 4.2 on Spark notices, by checksums that do not depend on the order, and runs all
   that follows again. Before, rows are put into an order of their own first, as Spark's own round
   robin does.
-- State per worker (`transformWithState`) and collations exist from 4.0 on.
+- State per worker (`transformWithState`), collations and `toArrow` exist from 4.0 on.
 """
 
 from __future__ import annotations
@@ -80,6 +80,19 @@ def arrow_type_of(kind: DataType) -> pa.DataType:
     if "timezone" in inspect.signature(to_arrow_type).parameters:
         return to_arrow_type(kind, timezone="UTC")
     return to_arrow_type(kind)
+
+
+def as_arrow(df: DataFrame) -> pa.Table:
+    """All rows on the driver; Spark before 4.0 gives them only one by one."""
+    if hasattr(df, "toArrow"):
+        return df.toArrow()
+    schema = pa.schema([(field.name, arrow_type_of(field.dataType)) for field in df.schema.fields])
+    return pa.Table.from_pylist([row.asDict() for row in df.collect()], schema=schema)
+
+
+def valid_text(column: Column) -> Column:
+    """Text that can be shown; Spark before 4.0 has no word for what is not UTF-8 in it."""
+    return F.make_valid_utf8(column) if hasattr(F, "make_valid_utf8") else column
 
 
 def to_partitions(df: DataFrame, partitions: int, number: Column) -> DataFrame:

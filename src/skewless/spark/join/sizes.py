@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from skewless.spark.columns import lay_out, slot_of
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.kinds import Kind
+from skewless.spark.version import as_arrow, valid_text
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
@@ -159,7 +160,7 @@ class _Drawn:
         single = F.struct(
             F.xxhash64(*names).alias("identity"),
             F.hash(*names).alias("hash"),
-            F.make_valid_utf8(whole.cast("string")).alias("name"),
+            valid_text(whole.cast("string")).alias("name"),
         )
         rows = counts.select(
             "n",
@@ -168,11 +169,10 @@ class _Drawn:
             F.when(nulls, _NULL).otherwise(place).alias("place"),
             F.when(large & ~nulls, single).alias("key"),
         )
-        found = (
+        found = as_arrow(
             rows.groupBy("place", "key")
             .agg(F.sum("n").alias("n"), F.sum("m").alias("m"), F.sum("pairs").alias("pairs"))
             .select("place", "n", "m", "pairs", "key.identity", "key.hash", "key.name")
-            .toArrow()
         )
         return cls._of(found, partitions, share)
 
@@ -256,7 +256,7 @@ def _exact(df: DataFrame, hot: _Keys, drawn: F64, others: F64, share: float) -> 
         return drawn / share
     asked = hot.take(few)
     entry = entry_of(tuple(F.col(name) for name in df.columns), asked.identities, asked.hashes)
-    counts = df.select(entry.alias("e")).where("e >= 0").groupBy("e").count().toArrow()
+    counts = as_arrow(df.select(entry.alias("e")).where("e >= 0").groupBy("e").count())
     found = drawn / share
     found[few] = np.bincount(
         counts["e"].to_numpy().astype(np.int64), counts["count"].to_numpy(), few.size
