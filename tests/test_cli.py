@@ -244,3 +244,16 @@ def test_every_command_is_in_the_reference():
     names = [command.name or command.callback.__name__ for command in app.registered_commands]
     assert [name for name in names if f"`skewless {name}`" not in reference] == []
     assert [name for name in SCHEMES if f"`{name}" not in reference] == []
+
+
+def test_schemes_lists_all_schemes_and_streams_with_their_defaults():
+    from skewless.streams import STREAMS
+
+    listed = json.loads(run("schemes", "--json").stdout)
+    assert [found["name"] for found in listed["schemes"]] == list(SCHEMES)
+    assert [found["name"] for found in listed["streams"]] == list(STREAMS)
+    graded = next(found for found in listed["schemes"] if found["name"] == "graded")
+    assert {"name": "target", "required": False, "default": 0.01} in graded["parameters"]
+    printed = run("schemes").stdout
+    assert "target=0.01" in printed
+    assert "zipf" in printed

@@ -118,6 +118,19 @@ def describe(thing: Any, name: str) -> str:
     return name + (":" + ",".join(changed) if changed else "")
 
 
+def parameters(cls: type[Any]) -> list[dict[str, Any]]:
+    """The parameters of a class that `build` makes: name, whether it is needed, default."""
+    return [
+        {
+            "name": f.name,
+            "required": _required(f),
+            "default": None if _required(f) or f.default is MISSING else f.default,
+        }
+        for f in fields(cls)
+        if f.init
+    ]
+
+
 def _required(field: Field[Any]) -> bool:
     return field.default is MISSING and field.default_factory is MISSING
 

@@ -14,6 +14,7 @@ from skewless.cli.diagnose import diagnose
 from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
 from skewless.cli.run import run
+from skewless.cli.schemes import schemes
 from skewless.cli.simulate import simulate
 from skewless.errors import SkewlessError
 
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Even work from skewed keys, on Spark.",
 )
-for command in (demo, diagnose, simulate, queue, compare, run, reproduce):
+for command in (demo, diagnose, simulate, queue, compare, run, reproduce, schemes):
     app.command()(command)
 
 
