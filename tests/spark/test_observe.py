@@ -99,11 +99,50 @@ def test_queries_that_ended_are_forgotten_but_for_the_last_which_may_start_again
         assert told[-1] == run
 
     for number in range(3 * progress.KEPT):
-        listener.handlers[f"m{number}"] = lambda batch: told.append(batch.runId)
+        listener.expect(f"m{number}", lambda batch: told.append(batch.runId))
         run_one_batch(f"first run of {number}", f"m{number}")
         run_one_batch(f"restart beside {number}", "m0")
     kept = range(2 * progress.KEPT + 1, 3 * progress.KEPT)
     assert set(listener.handlers) == {"m0", *(f"m{number}" for number in kept)}
+
+
+def test_queries_that_are_never_started_are_forgotten_but_for_the_last(monkeypatch):
+    monkeypatch.setattr(progress, "AWAITED_KEPT", 2)
+    listener = progress._Listener()
+    listener.expect("running", lambda batch: None)
+    seen = SimpleNamespace(observedMetrics={"running": None}, runId="a", batchId=0)
+    listener.onQueryProgress(SimpleNamespace(progress=seen))
+    for number in range(4):
+        listener.expect(f"m{number}", lambda batch: None)
+    assert set(listener.handlers) == {"running", "m2", "m3"}
+
+
+def test_restarts_of_streams_leave_neither_listeners_nor_handlers_nor_threads(
+    spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(progress, "KEPT", 1)
+    monkeypatch.setattr(progress, "AWAITED_KEPT", 1)
+    files = Files(spark, tmp_path / "in", "w string")
+    observer, checkpoint = Observer(), str(tmp_path / "checkpoint")
+    progress.after_each_batch(spark, "none", lambda batch: None)
+    listening = len(spark.streams._jsqm.listListeners())
+    threads = {t for t in threading.enumerate() if t.name.startswith("skewless")}
+    for start in range(2):
+        files.put([(f"w{i % 3}",) for i in range(20)])
+        for _ in range(3):  # the last is started
+            grouping = group(
+                files.stream(), "w", "graded", 2, checkpoint=checkpoint, observer=observer
+            )
+            counts = grouping.fold(folds.count())
+        query = counts.writeStream.outputMode("update").format("noop")
+        query = query.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
+        query.awaitTermination()
+        eventually(lambda expected=start + 1: len(observer.records()) == expected)
+    listener = progress._LISTENERS[spark]
+    eventually(lambda: not listener._running)
+    assert len(listener.handlers) <= 2, "one that ended, one that never ran"
+    assert len(spark.streams._jsqm.listListeners()) == listening
+    assert {t for t in threading.enumerate() if t.name.startswith("skewless")} <= threads
 
 
 def test_an_endpoint_is_off_by_default_and_a_taken_port_is_refused():

@@ -17,6 +17,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 Handler = Callable[[Any], None]
 KEPT = 8
+AWAITED_KEPT = 1_000
 _LISTENERS: WeakKeyDictionary[SparkSession, _Listener] = WeakKeyDictionary()
 
 
@@ -24,13 +25,24 @@ class _Listener(StreamingQueryListener):
     """Calls handlers while their queries run, and forgets all but the last `KEPT` that ended.
 
     Those few are for a DataFrame that is started again, as after a failure: Spark tells only with
-    the first progress which metrics a query observes.
+    the first progress which metrics a query observes. For the same reason a DataFrame that is never
+    started cannot be told from one that will be: of those the last `AWAITED_KEPT` are kept.
     """
 
     def __init__(self) -> None:
         self.handlers: dict[str, Handler] = {}
         self._running: dict[str, set[str]] = {}  # the metrics that each run observed so far
         self._ended: dict[str, None] = {}  # metrics that no query observes now, oldest first
+        self._awaited: dict[str, None] = {}  # metrics that no query observed yet, oldest first
+
+    def expect(self, metric: str, handler: Handler) -> None:
+        """Call the handler with the progress of each batch that observed this metric."""
+        self.handlers[metric] = handler
+        self._awaited[metric] = None
+        for old in list(self._awaited)[:-AWAITED_KEPT]:
+            # Spark calls from a thread of its own, and may have seen to this one meanwhile.
+            if self._awaited.pop(old, old) is None:
+                self.handlers.pop(old, None)
 
     def onQueryProgress(self, event: Any) -> None:
         for metric in event.progress.observedMetrics:
@@ -39,6 +51,7 @@ class _Listener(StreamingQueryListener):
                 continue
             self._running.setdefault(str(event.progress.runId), set()).add(metric)
             self._ended.pop(metric, None)
+            self._awaited.pop(metric, None)
             try:
                 handler(event.progress)
             except Exception:
@@ -57,7 +70,8 @@ class _Listener(StreamingQueryListener):
         ended = self._running.pop(str(event.runId), set())
         self._ended |= dict.fromkeys(ended.difference(*self._running.values()))
         for metric in list(self._ended)[:-KEPT]:
-            del self._ended[metric], self.handlers[metric]
+            del self._ended[metric]
+            self.handlers.pop(metric, None)
 
 
 def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None:
@@ -66,7 +80,7 @@ def after_each_batch(spark: SparkSession, metric: str, handler: Handler) -> None
     if listener is None:
         listener = _LISTENERS[spark] = _Listener()
         spark.streams.addListener(listener)
-    listener.handlers[metric] = handler
+    listener.expect(metric, handler)
 
 
 def with_sums(df: DataFrame, metric: str, sums: Mapping[str, str]) -> DataFrame:
