@@ -22,6 +22,7 @@ from skewless.diagnose.sample import LIMIT, Sample, Thinner
 from skewless.errors import SkewlessError
 from skewless.spark.inputs import Key, field_of, key_columns
 from skewless.spark.tasks import Task
+from skewless.spark.wire import identity_by_bytes
 
 TASK_LIMIT = 1 << 18  # rows that one task keeps
 _NAMED = 4 * HOT_KEYS  # keys that each task names
@@ -44,7 +45,7 @@ def sample_of(
         null = null & column.isNull()
     weight = F.lit(1.0) if cost is None else _cost_column(df, cost)
     rows = df.select(
-        F.xxhash64(*columns).alias("identity"),
+        identity_by_bytes(columns, fields).alias("identity"),
         weight.alias("cost"),
         _name(columns, fields).alias("name"),
         null.alias("is_null"),
