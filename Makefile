@@ -40,7 +40,8 @@ rest: $(READY) ## Run all other tests
 
 MINUTES ?= 10
 fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MINUTES=10 each
-	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py
+	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py \
+		tests/spark/test_join_fuzz.py
 
 lint: $(READY) ## Check style and the import contract
 	$(BIN)/ruff check .

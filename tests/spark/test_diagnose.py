@@ -91,16 +91,16 @@ def test_the_code_for_a_stream_or_file_reads_it_by_itself(rows, tmp_path, kind):
         "zipf": "zipf:z=1.5,keys=20,messages=3000",
         "words": f"words:path={path},column=2",
         "tsv": f"tsv:path={path},column=2",
-        "csv": f"csv:path={path},column=k",
-        "parquet": f"parquet:path={path},column=k",
+        "csv": f"csv:path={path},column=k.1",
+        "parquet": f"parquet:path={path},column=k.1",
     }
     if kind == "parquet":
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.table({"k": words}), path)
+        pq.write_table(pa.table({"k.1": words}), path)
     elif kind != "zipf":
-        separator, head = (",", "x,k\n") if kind == "csv" else ("\t", "")
+        separator, head = (",", "x,k.1\n") if kind == "csv" else ("\t", "")
         path.write_text(head + "".join(f"1{separator}{word}\n" for word in words))
     found = diagnose_stream(specs[kind], 3)
     names = {}
@@ -156,6 +156,34 @@ def test_joins_broadcast_stay_or_are_split(spark, rows):
         even = spark.range(2000).select(F.col("id").alias("day"))
         kept = diagnose(even, "day", WORKERS, with_=even)
         assert kept.verdict.startswith("Nothing is skewed")
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
+
+
+@pytest.mark.parametrize(
+    ("key", "limit"),
+    [
+        (["`a.b`", "`t``k`"], "-1"),
+        ("s.k", "-1"),
+        (lambda: [F.upper("`a.b`"), "s.k"], "-1"),
+        ("`a.b`", "10MB"),
+        (lambda: F.col("s.k"), "10MB"),
+    ],
+)
+def test_the_code_for_a_join_runs_whatever_the_key_is(spark, key, limit):
+    hot = F.when(F.col("id") % 4 > 0, "a").otherwise(F.col("id").cast("string"))
+    df = spark.range(60).select(
+        hot.alias("a.b"), F.struct(hot.alias("k")).alias("s"), hot.alias("t`k"), "id"
+    )
+    key = key() if callable(key) else key
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", limit)
+    try:
+        found = diagnose(df, key, WORKERS, with_=df)
+        assert ("broadcast" in found.code) == (limit != "-1")
+        names = {"df": df, "other": df.select("*"), "key": key}
+        exec(found.code, names)
+        assert names["result"].count() == 45 * 45 + 15
     finally:
         spark.conf.set("spark.sql.autoBroadcastJoinThreshold", before)
 

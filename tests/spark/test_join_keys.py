@@ -153,6 +153,19 @@ def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
     assert_same(join(right, left, "k", "left"), right.join(left, "k", "left"))
 
 
+def test_keys_that_only_spark_can_compare_are_not_counted(spark):
+    texts = spark.sql("select * from values ('1', 1), ('a', 2) as t(k, x)")
+    numbers = spark.sql("select * from values (1, 1), (2, 2) as t(k, y)")
+    nothing = texts.withColumn("k", F.lit(None))
+    for ansi in ("false", "true"):
+        with settings(spark, spark_sql_ansi_enabled=ansi):
+            plan = learn_join(numbers, texts, "k")
+            assert "compared by a rule of Spark's own" in plan.describe()
+            assert_same(join(nothing, numbers, "k", "left"), nothing.join(numbers, "k", "left"))
+    with settings(spark, spark_sql_ansi_enabled="false"):
+        assert_same(join(numbers, texts, "k", "full"), numbers.join(texts, "k", "full"))
+
+
 @pytest.mark.parametrize(
     ("on", "how", "says"),
     [
@@ -170,6 +183,7 @@ def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
         ([("k", "m")], "inner", "cannot be a key"),
         ([("k", "s")], "inner", "do not compare"),
         (lambda: [("k", F.sum("y"))], "inner", "Spark cannot do this join"),
+        (lambda: [(F.rand(), "y")], "inner", "is not the same when it is computed again"),
     ],
 )
 def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how, says):
@@ -204,6 +218,8 @@ def test_a_salt_is_taken_by_the_side_that_has_it(tables, plan):
         assert rows_of(join(left, right, "k", plan=plan, salt=salt)) == rows_of(
             left.join(right, "k")
         )
+    numbered = left.withColumnRenamed("x", "id")
+    assert join(numbered, right, "k", plan=plan, salt=F.col("id")).columns == ["k", "id", "y"]
     one = join(
         left.withColumn("c", F.lit(1)), right.withColumn("c", F.lit(1)), "k", "inner", salt="c"
     )

@@ -57,12 +57,14 @@ def join_diagnosis(
     key: str,
     broadcast_bytes: int,
     adaptive: bool,
+    pairs: bool = False,
 ) -> Diagnosis:
     """The diagnosis of an inner join of two sides on one key.
 
-    key: the key as an expression of Python
+    key: what to join on as an expression of Python
     broadcast_bytes: the size below which Spark broadcasts a side
     adaptive: whether adaptive execution is on
+    pairs: the key is pairs of columns, which Spark's own join does not take
     """
     keys = np.union1d(left.sample.keys, right.sample.keys)
     one, other = left.counts(keys), right.counts(keys)
@@ -92,6 +94,7 @@ def join_diagnosis(
         broadcast_bytes,
         adaptive,
         int(keys[order[0]]) if order.size else 0,
+        pairs,
     )
     notes = ["Work is counted in rows read and pairs made, for an inner join; nulls match nothing."]
     if left.sample.rate < 1 or right.sample.rate < 1:
@@ -167,15 +170,22 @@ def _verdict(
     broadcast_bytes: int,
     adaptive: bool,
     hot_identity: int,
+    pairs: bool,
 ) -> tuple[str, str, str]:
-    native = f"result = df.join(other, {key})\n"
+    ours = "from skewless.spark import join\n\n"
+    # Ours leaves a join to Spark where nothing is to be gained.
+    native = (
+        f"{ours}result = join(df, other, {key})" if pairs else f"result = df.join(other, {key})"
+    )
+    native += "\n"
     small, name = (right, "other") if right.bytes <= left.bytes else (left, "df")
     if small.bytes <= max(broadcast_bytes, 0):
         big = "df" if name == "other" else "other"
-        code = (
-            "from pyspark.sql import functions as F\n\n"
-            f"result = {big}.join(F.broadcast({name}), {key})\n"
-        )
+        joined = f"{big}.join(F.broadcast({name}), {key})"
+        if pairs:
+            joined = f"join({big}, F.broadcast({name}), {key})"
+        code = "from pyspark.sql import functions as F\n"
+        code += f"{ours if pairs else chr(10)}result = {joined}\n"
         return (
             "",
             f"Broadcast the small side: {name} has {small.sample.messages:,} rows, about "
@@ -200,7 +210,7 @@ def _verdict(
             f"large enough to be split ({facts}).",
             native,
         )
-    code = f"from skewless.spark import join\n\nresult = join(df, other, {key})\n"
+    code = f"{ours}result = join(df, other, {key})\n"
     return (
         GRID,
         f"Use skewless.spark.join: {facts}, and with hot keys split "

@@ -46,12 +46,12 @@ def reading_of(stream: Stream, sources: int, seed: int) -> Reading:
     """How Spark reads this stream."""
     if isinstance(stream, Parquet):
         code = f"{_SESSION}df = spark.read.parquet({stream.path!r})\n"
-        return Reading((_SPARK,), code, repr(stream.column), stream.column)
+        return Reading((_SPARK,), code, _named(stream.column), stream.column)
     if isinstance(stream, CommaSeparated):
         tabs = "" if stream.delimiter == "," else f", sep={stream.delimiter!r}"
         code = f"{_SESSION}df = spark.read.csv({stream.path!r}, header=True{tabs})\n"
         key = f"df.columns[{int(stream.column) - 1}]" if stream.column.isdecimal() else None
-        return Reading((_SPARK,), code, key or repr(stream.column), stream.column)
+        return Reading((_SPARK,), code, key or _named(stream.column), stream.column)
     if isinstance(stream, TabSeparated):
         code = f'{_SESSION}df = spark.read.csv({stream.path!r}, sep="\\t", quote="")\n'
         return Reading((_SPARK,), code, f'"_c{stream.column - 1}"', f"column {stream.column}")
@@ -80,3 +80,9 @@ def reading_of(stream: Stream, sources: int, seed: int) -> Reading:
         "from skewless.streams import stream_of",
     )
     return Reading(made, code, '"key"', "key")
+
+
+def _named(column: str) -> str:
+    """A column's name in code, in backticks where Spark would take it for a field's."""
+    odd = "." in column or "`" in column
+    return repr("`" + column.replace("`", "``") + "`" if odd else column)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from skewless.spark.inputs import Key, check_server, check_worker_count, key_col
 from skewless.spark.sampling import sample_of
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
+# A column's own name, bare or in backticks; anything else is a field.
+_COLUMN = re.compile(r"`((?:[^`]|``)*)`|[^.`]*")
 _DEFAULT_BYTES = {"string": 20, "binary": 100}
 
 
@@ -56,7 +59,7 @@ def diagnose(
     name = ", ".join(field.name for field in fields)
     reading = given(_expression(key), name)
     if with_ is not None:
-        return _of_join(df, with_, key, count, name, reading.key, seed)
+        return _of_join(df, with_, key, count, name, seed)
     sample, names = sample_of(df, key, cost, seed)
     if not sample.messages:
         _refuse_empty()
@@ -108,10 +111,24 @@ def _expression(key: Key) -> str:
     return repr(parts[0]) if len(parts) == 1 else repr(list(parts))
 
 
+def _join_expression(key: Key) -> tuple[str, bool]:
+    """What to join on, in code to paste, and whether that is pairs: only columns go by name."""
+    parts: Sequence[Any] = list(key) if isinstance(key, list | tuple) else [key]
+    if not all(isinstance(part, str) for part in parts):
+        several = isinstance(key, list | tuple)
+        return ("[(part, part) for part in key]" if several else "[(key, key)]"), True
+    names = [_COLUMN.fullmatch(part) for part in parts]
+    if not all(names):
+        return repr([(part, part) for part in parts]), True
+    plain = [(n[1].replace("``", "`") if n[1] is not None else n[0]) for n in names if n]
+    return (repr(plain[0]) if len(plain) == 1 else repr(plain)), False
+
+
 def _of_join(
-    left: DataFrame, right: DataFrame, key: Key, workers: int, name: str, code: str, seed: int
+    left: DataFrame, right: DataFrame, key: Key, workers: int, name: str, seed: int
 ) -> Diagnosis:
     check_server(right)
+    code, pairs = _join_expression(key)
     one, names = sample_of(_matchable(left, key), key, None, seed)
     if not one.messages:
         _refuse_empty()
@@ -120,7 +137,7 @@ def _of_join(
     threshold = left.sparkSession.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760")
     adaptive = left.sparkSession.conf.get("spark.sql.adaptive.enabled", "true") == "true"
     return join_diagnosis(
-        *sides, workers, names, _subject(left), name, code, _bytes(str(threshold)), adaptive
+        *sides, workers, names, _subject(left), name, code, _bytes(str(threshold)), adaptive, pairs
     )
 
 

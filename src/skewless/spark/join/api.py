@@ -18,7 +18,7 @@ from skewless.spark.join.kinds import Kind, kind_of
 from skewless.spark.join.plan import Choices, JoinPlan, as_pairs, make_plan
 from skewless.spark.join.rewrite import plain_join, spread_join
 from skewless.spark.join.salt import SaltColumns, salts
-from skewless.spark.join.sizes import count
+from skewless.spark.join.sizes import count, nothing_counted
 from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
@@ -192,8 +192,12 @@ def _learned(
     seed: int = 0,
 ) -> JoinPlan:
     """Count and plan, unless the keys cannot be spread at all."""
+    if keys.plain:
+        # Nor could all of them be counted: only Spark knows by which type they are compared.
+        uncounted = nothing_counted(partitions)
+        return make_plan(uncounted, kind, as_pairs(keys), keys.types, choices, keys.plain)
     sizes = count(left, right, keys, kind, partitions, choices.result_weight, sample, seed)
-    plain = keys.plain or broadcast_side(left, right, kind, sizes)
+    plain = broadcast_side(left, right, kind, sizes)
     return make_plan(sizes, kind, as_pairs(keys), keys.types, choices, plain)
 
 

@@ -19,6 +19,8 @@ def describe(plan: JoinPlan) -> str:
         f"A {kind.name} join on {named}: {sizes.left_rows:,.0f} rows on the left, "
         f"{sizes.right_rows:,.0f} on the right, {plan.partitions} partitions."
     ]
+    if plan.plain and not sizes.left_rows + sizes.right_rows:
+        return f"A {kind.name} join on {named} is left to Spark as it is, because {plan.plain}."
     if plan.plain:
         lines.append(
             f"Left to Spark as it is, because {plan.plain}; its fullest task is expected to have "

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from skewless.errors import SkewlessError, unknown
-from skewless.spark.inputs import column_named
+from skewless.spark.inputs import column_named, free_name
 from skewless.spark.version import collation_of, is_variant
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
@@ -146,7 +146,22 @@ def _column(
             f"The key {part} cannot be computed from the columns {', '.join(df.columns)} of the "
             f"{which} side: {str(error).splitlines()[0]}"
         ) from None
+    if isinstance(part, Column) and "NON_DETERMINISTIC" in refused_condition(df, part):
+        raise SkewlessError(
+            f"The key {part} is not the same when it is computed again: give an expression of the "
+            f"{which} side's own columns, or make it a column first."
+        )
     return column, None, field.dataType, part if isinstance(part, str) else field.name
+
+
+def refused_condition(df: DataFrame, column: Column) -> str:
+    """What Spark says against a column in a join's condition, or ""; it takes no random one."""
+    one = df.sparkSession.range(1).toDF(free_name(df.columns, "one"))
+    try:
+        _ = df.join(one, F.isnull(column)).schema
+    except AnalysisException as error:
+        return str(error)
+    return ""
 
 
 def _common(

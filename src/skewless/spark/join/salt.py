@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.spark.inputs import column_named, hashable
-from skewless.spark.join.keys import JoinKeys, Side
+from skewless.spark.join.keys import JoinKeys, Side, refused_condition
 
 SaltColumns = str | Column | Sequence[str | Column]
 
@@ -68,21 +68,12 @@ def _computed(df: DataFrame, side: Side, part: str | Column) -> Column | None:
             f"Column '{field.name}' of type {field.dataType.simpleString()} cannot be a salt: "
             "Spark hashes no such value; take fields out of it first."
         )
-    if isinstance(part, Column) and not _repeatable(df, column):
+    if isinstance(part, Column) and refused_condition(df, column):
         raise SkewlessError(
             f"The salt {part} is not the same when a task is run again: give an expression of the "
             "row's own columns."
         )
     return column
-
-
-def _repeatable(df: DataFrame, column: Column) -> bool:
-    """Spark takes no nondeterministic expression in the condition of a join."""
-    try:
-        _ = df.join(df.sparkSession.range(1), F.isnull(column)).schema
-    except AnalysisException:
-        return False
-    return True
 
 
 def _others(df: DataFrame, side: Side) -> list[Column]:

@@ -63,6 +63,26 @@ class Sizes:
         return self.cold_left + self.cold_right + result_weight * results
 
 
+def nothing_counted(partitions: int) -> Sizes:
+    """What is known of a join without a look at its keys."""
+    none, each = np.empty(0), np.zeros(partitions)
+    return Sizes(
+        partitions=partitions,
+        left_rows=0.0,
+        right_rows=0.0,
+        left_nulls=0.0,
+        right_nulls=0.0,
+        identities=np.empty(0, np.uint64),
+        hashes=np.empty(0, np.int64),
+        names=(),
+        left=none,
+        right=none,
+        cold_left=each,
+        cold_right=each,
+        cold_results=each,
+    )
+
+
 def results_of(kind: Kind, left: F64, right: F64) -> F64:
     """Result rows of keys with so many rows on the two sides."""
     if kind.filters:
