@@ -49,7 +49,7 @@ from skewless.spark.progress import after_each_batch, reports
 from skewless.spark.route import in_python, place, row_by_row
 from skewless.spark.tasks import WorkerReport, last_attempts
 from skewless.spark.timing import REPORT, MapFunction, MapJob
-from skewless.spark.version import to_partitions
+from skewless.spark.version import takes_star, to_partitions
 from skewless.spark.wire import identity_by_bytes, to_wire
 from skewless.spark.workers import WORKER
 from skewless.spark.workers_python import check_workers_python
@@ -286,7 +286,7 @@ def _prepared(df: DataFrame, cost_key: Key) -> tuple[DataFrame, dict[str, str]]:
 def _in_first_wave(mapping: _Mapping, share: float) -> Column:
     """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
     fields = mapping.rows.schema.fields
-    if all(hashable(field.dataType) for field in fields):
+    if takes_star(mapping.rows) and all(hashable(field.dataType) for field in fields):
         hashed = F.xxhash64(F.lit(_WAVE), F.col("*"))
     else:
         named = Counter(name.lower() for name in mapping.rows.columns)

@@ -198,7 +198,7 @@ class MapWatch:
             yield from self._hand_on(held, last=True)
 
     def _hand_on(self, held: list[pa.RecordBatch], last: bool) -> Iterator[pa.RecordBatch]:
-        batch = held[0] if len(held) == 1 else pa.concat_batches(held)
+        batch = held[0] if len(held) == 1 else _joined(held)
         self._made += batch.num_rows
         self._handed_on += 1
         columns, names = batch.columns, [f"r{i}" for i in range(batch.num_columns)]
@@ -253,3 +253,9 @@ def _wrong_result(did: str, what: Any) -> str:
         f"The function of balanced_map {did} {kind}: let it yield pyarrow.RecordBatch, as for "
         "Spark's mapInArrow."
     )
+
+
+def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Batches of one schema as one; Arrow itself can do so only from version 19 on."""
+    table = pa.Table.from_batches(batches).combine_chunks()
+    return table.to_batches()[0] if table.num_rows else batches[0]

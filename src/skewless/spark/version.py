@@ -90,6 +90,11 @@ def as_arrow(df: DataFrame) -> pa.Table:
     return pa.Table.from_pylist([row.asDict() for row in df.collect()], schema=schema)
 
 
+def takes_star(df: DataFrame) -> bool:
+    """Whether a function in a condition may be called with all columns of a row, `F.col("*")`."""
+    return parsed(df.sparkSession.version) >= (4, 0)
+
+
 def valid_text(column: Column) -> Column:
     """Text that can be shown; Spark before 4.0 has no word for what is not UTF-8 in it."""
     return F.make_valid_utf8(column) if hasattr(F, "make_valid_utf8") else column

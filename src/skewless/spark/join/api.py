@@ -26,7 +26,8 @@ _PARTITIONS = "spark.sql.shuffle.partitions"
 _SHOWN_FIELDS = "spark.sql.debug.maxToStringFields"
 # What gives other rows when it is run again; found in the words of Spark's own plan.
 _UNREPEATABLE = re.compile(
-    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id"
+    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|first|last"
+    r"|first_value|last_value|any_value|row_number|ntile|collect_list|array_agg|listagg|mode"
     r"|spark_partition_id|current_timestamp|localtimestamp|now|current_date)\("
     r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bTail\b"
 )
