@@ -12,7 +12,7 @@ APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tes
 help: ## Say what the targets do
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
-setup: $(READY) ## Make .venv with the exact versions of constraints.txt, and make sure of Java
+setup: $(READY) ## Make .venv with the exact versions of constraints.txt, and ensure Java is installed
 
 demo: $(READY) ## Show how evenly the schemes share a skewed stream
 	$(BIN)/skewless demo

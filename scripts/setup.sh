@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes .venv with the exact versions of constraints.txt, and makes sure of Java 17 or later.
+# Makes .venv with the exact versions of constraints.txt, and ensures that Java 17 or later is installed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

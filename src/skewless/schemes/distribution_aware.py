@@ -95,7 +95,7 @@ class DistributionAware(Scheme):
     counters of the summary, as many as epsilon needs if not given. variant: `plain`; `wosim`, the
     tail goes straight by hash; `with-partial`, a heavy hitter is packed as two halves and goes to
     the less loaded of their workers; `quadratic`, an item's load is its count squared. relearn:
-    messages after which a deployed plan is built anew, 0 for never; budget: share of the items
+    messages after which a deployed plan is built again, 0 for never; budget: share of the items
     that a replan may move; half_life: messages after which old ones count half. Without it, a
     re-learned plan knows only the epoch before.
     """

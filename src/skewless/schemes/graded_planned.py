@@ -110,8 +110,8 @@ class PlannedGradedChoices(Scheme):
     """Graded choices as a plan.
 
     target: how far max/mean of the planned loads may exceed 1; learn: messages to learn from, over
-    all sources; relearn: messages after which a deployed plan is made anew, 0 for never; half_life:
-    messages of a source after which old ones count half. Without it, a re-learned plan knows only
+    all sources; relearn: messages after which a deployed plan is made again, 0 for never;
+    half_life: messages of a source after which old ones count half. Without it, a re-learned plan knows only
     the epoch before.
     """
 

@@ -11,7 +11,7 @@ hash of the pair, and one hash for each.
 A hot key would scan past the same full candidates again and again. Loads only grow, so candidates
 that were full stay full until the limit passes the least of their loads: each source remembers, for
 the keys that scanned last, how far the scan came and that least load, and goes on from there. With
-loads that are whole numbers all full workers share one load, so a scan begins anew once in
+loads that are whole numbers all full workers share one load, so a scan begins again once in
 W / (1 + ε) messages. The result is the same as scanning from the start.
 """
 
@@ -103,7 +103,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
 
 @compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
-    """Probing: the load of a worker becomes the true one; it may fall, so scans begin anew."""
+    """Probing: the load of a worker becomes the true one; it may fall, so scans begin again."""
     if kind == TRUE_LOAD:
         tally.total[0] += signal[0] - tally.loads[worker]
         tally.loads[worker] = signal[0]

@@ -3,8 +3,8 @@
     result = balanced_map(pages, parse, "site", 8, "url string, words long")
 
 is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost: the
-dear rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a share
-of the rows goes first, round robin, and is timed; the rest is planned with what that taught. On a
+expensive rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a
+share of the rows goes first, round robin, and is timed; the rest is planned with what that taught. On a
 stream each micro-batch teaches the next.
 """
 

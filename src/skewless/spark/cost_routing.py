@@ -35,7 +35,7 @@ class CostControl(Control):
 class CostRouter:
     """One source that knows what rows will cost, and sees a whole Arrow batch of them at once.
 
-    So it deals the dearest out first and fills up with the cheap: greedy in the order of arrival
+    So it deals the costliest out first and fills up with the cheap: greedy in the order of arrival
     comes within 2 − 1/k of the best possible, greedy by falling cost within 4/3 − 1/(3k) (Graham).
     A plan that knows no costs is followed in the order of arrival, round robin. A key never seen is
     rare: it is taken to cost what keys seen once did, where the paper takes the mean over messages.

@@ -70,10 +70,10 @@ def group(
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
         as files; there a scheme that learns keeps its plans, and a restart with another scheme,
-        number of workers or seed is refused. Without it each micro-batch starts afresh
+        number of workers or seed is refused. Without it each micro-batch starts from scratch
     observer: is told how even each run or micro-batch was
     most_keys, most_bytes: a worker that holds partials of more keys or bytes than this hands
-        them on to the merge and starts afresh
+        them on to the merge and starts again
     """
     check_server(df)
     check_workers_python(df.sparkSession, __version__)

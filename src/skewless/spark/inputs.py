@@ -106,7 +106,7 @@ def key_columns(
 
 
 def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) -> Salt:
-    """The columns of the salt that was named, or else all beside the key that can be hashed."""
+    """The columns of the salt that was named, or else all others that can be hashed."""
     if salt is not None:
         columns, fields = _columns_of(df, salt, "salt")
         for field in fields:

@@ -94,7 +94,7 @@ class Observer:
         self._log = None if log is None else Path(log)
         if self._log is not None and not self._log.parent.is_dir():
             raise SkewlessError(
-                f"The log '{log}' lies in a folder that does not exist: make the folder first."
+                f"The log '{log}' is in a folder that does not exist: make the folder first."
             )
         if self._log is not None and self._log.is_dir():
             raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")

@@ -45,7 +45,7 @@ class Pipeline:
     delay_ms: time each message takes at its worker
     speeds: the speed of each worker, which divides the delay; 1 each if not given
     sink: folder of the Parquet result, or None to keep it in memory only
-    checkpoint: folder that lets a stopped pipeline go on; else it starts afresh
+    checkpoint: folder that lets a stopped pipeline go on; else it starts from scratch
     """
 
     source: Stream | Path
@@ -83,7 +83,7 @@ class Pipeline:
         elif self.checkpoint is not None:
             raise SkewlessError(
                 "A checkpoint goes with a folder of text files as the source: a generated stream "
-                "is written anew for each run, so there is nothing to go on from."
+                "is written again for each run, so there is nothing to go on from."
             )
 
     def _check_sink(self, sink: Path) -> None:

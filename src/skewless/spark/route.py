@@ -63,7 +63,7 @@ def route(
     column: the name of the new column
     plan: a plan of the scheme, learned before; else its first plan
     salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
-        column's name, a Column or a list of them; else all columns beside the key
+        column's name, a Column or a list of them; else all other columns
     """
     check_server(df)
     rows, worker = _routing(df, key, scheme, worker_count(df, workers), seed, plan, salt)

@@ -8,7 +8,7 @@ equally. A slice takes about SLICE_S, so that handing it over costs little: a ro
 is a slice by itself, and a function that takes next to no time gets whole batches, in which all
 rows cost the same.
 
-Rows that are expected to be cheap go before dear ones: a row waits for all before it at its
+Rows that are expected to be cheap go before expensive ones: a row waits for all before it at its
 worker, so that is the order in which rows wait least on average (Smith's rule), and the worker is
 done no later.
 

@@ -1,8 +1,8 @@
 """What planning costs: graded choices as a plan, against the same online and W-Choices.
 
 The plan is learned from the first tenth of a stream, and all are judged by its second half: never
-on what was learned from. "Replanned" goes on learning, plans anew every fiftieth, and lets messages
-count half after a twentieth.
+on what was learned from. "Replanned" goes on learning, plans again every fiftieth, and lets
+messages count half after a twentieth.
 
 What a plan can promise on a stream that does not change follows from sampling. A worker that is to
 get the share q of the stream is planned from L messages, which show q with a standard deviation of

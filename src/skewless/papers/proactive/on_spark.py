@@ -12,7 +12,7 @@ busiest worker alone, and the makespan, that worker's time in the function, summ
 Of n messages round robin's makespan is about sqrt(k · variance / n) above the mean: batches of
 seconds are nearly even without any learning, and routing in Python costs Spark some 0.05 to 0.1 s
 per batch. Until the commit little can be gained here, then; what known costs do gain is the order:
-each worker begins with what is cheap, and the many cheap messages do not wait for the few dear.
+each worker begins with what is cheap, and the many cheap messages do not wait for the few costly.
 
 Two things were chosen after simulating 86 settings: ε = 0.001, because with 0.05 almost all of
 35,000 keys share a cell; and that media and politicians are among the 300 most mentioned. Classes

@@ -17,8 +17,8 @@ number never changes. Nothing that is queued moves. What the paper leaves open i
 - A worker keeps at least one virtual worker: otherwise nothing could carry its signals.
 - **settle**: a weak worker may be idle with n virtual workers and busy with n + 1, and then moves
   never stop. With `settle` a worker whose moves change direction must ask longer each time: twice
-  as many slots on end as before, up to 256. One that was never idle in a slot is heard at once, and
-  then any idle worker may take over.
+  as many slots in a row as before, up to 256. One that was never idle in a slot is heard at once,
+  and then any idle worker may take over.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ConsistentTally(NamedTuple):
     places: I64  # [W] ticket in the queue: lower is earlier
     tickets: I64  # [1] given out
     moved_at: F64  # [W] when this source last moved one from or to the worker
-    asked: I64  # [W] slots on end in which it asked for the same
+    asked: I64  # [W] slots in a row in which it asked for the same
     patience: I64  # [W] slots for which it must ask, with settle
     ways: I64  # [W] LESS or MORE: what its last move gave it
     saturated: I64  # [W] 1 if it was never idle in its last slot
@@ -376,7 +376,7 @@ class ConsistentGrouping(Scheme):
         return plan._replace(workers=workers, owners=consistent_owners.join(plan.owners, worker))
 
     def reseat(self, plan: ConsistentPlan, tally: ConsistentTally, owners: I32) -> ConsistentTally:
-        """A source at work goes on with other owners, and hears its workers afresh.
+        """A source at work goes on with other owners, and hears its workers from scratch.
 
         For its own owners after a change: `leave` or `join` of `consistent_owners`.
         """

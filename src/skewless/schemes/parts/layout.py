@@ -42,7 +42,7 @@ class Packing(NamedTuple):
 
 
 def first_layout(old: Layout, heads: Heads, counted: F64, packing: Packing) -> Layout:
-    """Pack afresh, whatever lay where."""
+    """Pack from scratch, whatever lay where."""
     loads = _loads(heads, counted, packing)
     return _layout(largest_first(loads, packing.workers), heads, old, packing)
 

@@ -72,7 +72,7 @@ def repair(
 
 
 def repack(weights: Weights, homes: Sequence[int] | I64, workers: int, moves: int) -> I64:
-    """The packing `homes` repaired, or packed afresh where that pays: within that many moves.
+    """The packing `homes` repaired, or packed from scratch where that pays: within that many moves.
 
     A fresh packing moves nearly everything; it must bring the largest load down by a hundredth.
     """

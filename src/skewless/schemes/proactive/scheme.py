@@ -11,7 +11,7 @@ What the paper leaves open is decided here:
 
 - Ĉ in a request, and so Δ, **includes the marked message**; Δ is taken when it has been served.
 - SEND ALL adds estimates too. Epochs are numbered: an answer to an older request is ignored, and
-  new matrices during SEND ALL start it anew.
+  new matrices during SEND ALL start it again.
 - A key's cost at a worker is V/F in the row where its F is least; if that is 0 the worker's ΣV/ΣF.
 - **backlog**: the paper's Ĉ only grows, so a worker that had been idle is given work to make up for
   it. With `backlog` Ĉ is the time by which a worker will be done: never before now, compared with
