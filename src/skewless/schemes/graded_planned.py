@@ -111,8 +111,8 @@ class PlannedGradedChoices(Scheme):
 
     target: how far max/mean of the planned loads may exceed 1; learn: messages to learn from, over
     all sources; relearn: messages after which a deployed plan is made again, 0 for never;
-    half_life: messages of a source after which old ones count half. Without it, a re-learned plan knows only
-    the epoch before.
+    half_life: messages of a source after which old ones count half. Without it, a re-learned plan
+    knows only the epoch before.
     """
 
     target: float = 0.01
