@@ -178,7 +178,7 @@ def test_rows_expected_to_be_cheap_go_first(by_cost, order):
     costs = {"a": 3.0, "b": 1.0, "c": 9.0, "d": 2.0}
     batches = prepared(list("abacdbd"), [costs[site] for site in "abacdbd"])
     job = MapJob(iter, ("site", "n"), DECLARED, by_cost, None, reports=False)
-    out = [site for batch in job.run(iter(batches)) for site in batch["site"].to_pylist()]
+    out = [site for batch in job.run(iter(batches)) for site in batch.column(0).to_pylist()]
     assert "".join(out) == order
 
 

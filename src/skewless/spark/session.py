@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -54,12 +54,14 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
         # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
     )
-    with _interrupted_in_one_way():
+    with _ended_on_request() as requested:
         session = _started(builder)
-        try:
-            yield session
-        finally:
-            session.stop()
+        with _interrupted_in_one_way():  # once Spark has put its own handler there
+            try:
+                requested()
+                yield session
+            finally:
+                session.stop()
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
@@ -92,11 +94,39 @@ def _children() -> set[int]:
 
 
 @contextmanager
-def _interrupted_in_one_way() -> Iterator[None]:
-    """Ctrl-C ends in KeyboardInterrupt, whatever Spark makes of it, and without pages of logs.
+def _ended_on_request() -> Iterator[Callable[[], None]]:
+    """A request to end (SIGTERM) ends the session too, then the process with the code for that.
 
-    A request to end (SIGTERM) ends the session too, and the process with the exit code of it.
+    What it yields ends both if Spark swallowed the request, as it may while it starts.
     """
+    code = 0
+
+    def requested() -> None:
+        if code:
+            sys.exit(code)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield requested
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal code
+        code = 128 + number
+        logging.disable(logging.CRITICAL)
+        sys.exit(code)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield requested
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        logging.disable(logging.NOTSET)
+        requested()  # whatever Spark made of the exit on its way
+
+
+@contextmanager
+def _interrupted_in_one_way() -> Iterator[None]:
+    """Ctrl-C ends in KeyboardInterrupt, whatever Spark makes of it, and without pages of logs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -108,11 +138,6 @@ def _interrupted_in_one_way() -> Iterator[None]:
         logging.disable(logging.CRITICAL)
         raise KeyboardInterrupt
 
-    def end(number: int, frame: FrameType | None) -> None:
-        logging.disable(logging.CRITICAL)
-        sys.exit(128 + number)
-
-    ending = signal.signal(signal.SIGTERM, end)
     # Spark's own handler talks to the JVM, perhaps in the middle of another talk: that may fail.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
@@ -123,5 +148,4 @@ def _interrupted_in_one_way() -> Iterator[None]:
         raise
     finally:
         signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, ending)
         logging.disable(logging.NOTSET)

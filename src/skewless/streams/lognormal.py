@@ -50,6 +50,7 @@ class LogNormal(Synthetic):
 
     def __post_init__(self) -> None:
         self.check_at_least(0, "sigma")
+        self.check_finite("mu")
         for param in ("mu", "sigma"):
             if not abs(getattr(self, param)) <= _LARGEST_LOG:
                 raise SkewlessError(
