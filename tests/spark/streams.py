@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+
+from skewless.spark.version import arrow_type_of
 
 
 class Files:
@@ -17,7 +18,8 @@ class Files:
 
     def __init__(self, spark, folder: Path, ddl: str):
         self.spark, self.folder, self.ddl = spark, folder, ddl
-        self.kinds = to_arrow_schema(StructType.fromDDL(ddl), timezone="UTC")
+        fields = StructType.fromDDL(ddl).fields
+        self.kinds = pa.schema([(f.name, arrow_type_of(f.dataType)) for f in fields])
         self.folder.mkdir()
         self.count = 0
 

@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.sql import Observation
 
 Seen = list[dict[str, Any]]
+_TOLD_S = 0.5  # after its action an older Spark tells of a job in this time
 
 
 class Observed:
@@ -24,15 +25,21 @@ class Observed:
         self._seen: Seen | None = None
         self._waits = not all(map(_can_be_asked, observations))
         if self._waits:
-            threading.Thread(target=self._wait, name="skewless-observed", daemon=True).start()
+            self._thread = threading.Thread(
+                target=self._wait, name="skewless-observed", daemon=True
+            )
+            self._thread.start()
 
     def seen(self) -> Seen | None:
         """What each observation saw, or None as long as no action of the job has ended.
 
         Raises what Spark raises if the session has ended meanwhile.
         """
-        if self._waits or not all(map(_is_told, self._observations)):
+        if self._waits:
+            self._thread.join(_TOLD_S)
             return self._seen
+        if not all(map(_is_told, self._observations)):
+            return None
         return [observation.get for observation in self._observations]
 
     def _wait(self) -> None:

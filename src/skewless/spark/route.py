@@ -166,6 +166,12 @@ def row_by_row(df: DataFrame) -> DataFrame:
     check_workers_python(df.sparkSession, __version__)
     if notices_other_order(df):
         return df.where(F.spark_partition_id() >= 0)  # true of all, and Spark cannot know
+    if df.isStreaming:
+        raise SkewlessError(
+            "On a stream, schemes that count what they send are exact under retries only from "
+            f"Spark 4.2 on, and this is {df.sparkSession.version}: use 'key' or a learned plan, or "
+            "group each micro-batch as a batch in foreachBatch."
+        )
     hashed = [column_named(f.name) for f in df.schema.fields if hashable(f.dataType)]
     return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
 
