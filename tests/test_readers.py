@@ -279,7 +279,7 @@ def test_a_quote_that_is_never_closed_is_refused(tmp_path: Path) -> None:
     assert len(read(CommaSeparated(str(path), "b"))[0]) == 2
 
 
-@pytest.mark.parametrize("spec", ["mu=1000", "mu=-1000", "sigma=1000", "mu=nan"])
+@pytest.mark.parametrize("spec", ["mu=1000", "mu=-1000", "sigma=1000"])
 def test_log_normal_keys_that_would_all_be_one_are_refused(spec: str) -> None:
     with pytest.raises(SkewlessError, match="nearly all keys"):
         stream_of(f"lognormal:messages=10,{spec}")
