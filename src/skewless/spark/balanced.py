@@ -97,6 +97,11 @@ def balanced_map(
     observer: on a stream, is told how even each micro-batch was
     """
     check_server(df)
+    if not takes_star(df):
+        raise SkewlessError(
+            f"balanced_map needs Spark 4.0 or later, and this is {df.sparkSession.version}: "
+            "upgrade it, or use repartition and mapInArrow."
+        )
     made = _check_scheme(scheme)
     workers = check_worker_count(workers)
     check_workers_python(df.sparkSession, __version__)
@@ -286,7 +291,7 @@ def _prepared(df: DataFrame, cost_key: Key) -> tuple[DataFrame, dict[str, str]]:
 def _in_first_wave(mapping: _Mapping, share: float) -> Column:
     """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
     fields = mapping.rows.schema.fields
-    if takes_star(mapping.rows) and all(hashable(field.dataType) for field in fields):
+    if all(hashable(field.dataType) for field in fields):
         hashed = F.xxhash64(F.lit(_WAVE), F.col("*"))
     else:
         named = Counter(name.lower() for name in mapping.rows.columns)
