@@ -20,7 +20,7 @@ from rich.console import Console
 from skewless.diagnose.data import diagnose_stream
 from skewless.report.tables import table
 from skewless.spark import compare
-from skewless.spark.session import local_session
+from skewless.spark.lab.session import local_session
 
 WORKERS = 8
 ZIPFS = [f"zipf:z={z},keys=10000" for z in (0.8, 1.0, 1.5)]

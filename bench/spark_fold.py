@@ -21,9 +21,9 @@ from rich.console import Console
 from skewless import folds
 from skewless.report.tables import table
 from skewless.spark import group
-from skewless.spark.compare import digest
-from skewless.spark.frames import write_keys
-from skewless.spark.session import local_session
+from skewless.spark.lab.compare import digest
+from skewless.spark.lab.frames import write_keys
+from skewless.spark.lab.session import local_session
 from skewless.streams import stream_of
 
 WORKERS = 8

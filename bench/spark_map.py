@@ -23,9 +23,9 @@ from skewless.hashing import identities
 from skewless.report.tables import table
 from skewless.schemes import scheme_of
 from skewless.spark import balanced_map, release
-from skewless.spark.conform import declared_for_map
-from skewless.spark.session import local_session
-from skewless.spark.timing import MapJob
+from skewless.spark.input.conform import declared_for_map
+from skewless.spark.lab.session import local_session
+from skewless.spark.map.timing import MapJob
 
 WORKERS = 4
 SCHEMA = "key long, n long"

@@ -220,8 +220,8 @@ def test_the_package_is_a_command_too():
 def test_run_says_so_where_there_was_nothing_to_count(monkeypatch):
     from contextlib import nullcontext
 
-    monkeypatch.setattr("skewless.spark.session.local_session", lambda *given: nullcontext())
-    monkeypatch.setattr("skewless.spark.pipeline.run", lambda *given: [])
+    monkeypatch.setattr("skewless.spark.lab.session.local_session", lambda *given: nullcontext())
+    monkeypatch.setattr("skewless.spark.lab.pipeline.run", lambda *given: [])
     arguments = ["--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
     result = run("run", *arguments)
     assert result.exit_code == 0, result.output

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from skewless.folds import sleeping
-from skewless.spark.tasks import Task
+from skewless.spark.report.task import Task
 from tests.spark.processors import SlowCountPerKey
 
 

@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 
 from skewless.schemes import scheme_of
 from skewless.spark import per_worker
-from skewless.spark.plans import stream_folder
+from skewless.spark.adapt.plans import stream_folder
 from tests.faults.cluster_job import cluster
 from tests.faults.marking import MarkingCount
 

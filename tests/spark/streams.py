@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
-from skewless.spark.version import arrow_type_of
+from skewless.spark.input.version import arrow_type_of
 
 
 class Files:

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructField, StructType
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, balanced_map, release
-from skewless.spark.plans import stream_folder
+from skewless.spark.adapt.plans import stream_folder
 from tests.spark.streams import Files, eventually, run_to_end
 
 PROACTIVE = scheme_of("proactive")

@@ -9,7 +9,7 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.folds.api import Fold
 from skewless.spark import group
-from skewless.spark.facts import StateFacts
+from skewless.spark.adapt.facts import StateFacts
 from tests.spark.own_folds import Longest
 from tests.spark.streams import Files, run_again
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import StructType
 
 from skewless.errors import SkewlessError
 from skewless.spark import balanced_map, group
-from skewless.spark.conform import declared_for_apply, declared_for_map
+from skewless.spark.input.conform import declared_for_apply, declared_for_map
 
 DAY = datetime.datetime(2024, 1, 1)
 STRUCT = pa.struct([("a", pa.int64()), ("b", pa.int64())])

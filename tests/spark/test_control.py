@@ -14,11 +14,13 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import SCHEMES, Feedback, scheme_of
-from skewless.spark import Observer, group, plans
-from skewless.spark.codec import flatten
-from skewless.spark.control import Control, source_report, source_reports
-from skewless.spark.plans import KEPT, Learned, empty_report, stream_folder, write_once
-from skewless.spark.tasks import WorkerReport
+from skewless.spark import Observer, group
+from skewless.spark.adapt import plans
+from skewless.spark.adapt.control import Control
+from skewless.spark.adapt.plans import KEPT, Learned, empty_report, stream_folder, write_once
+from skewless.spark.report.codec import flatten
+from skewless.spark.report.source import source_report, source_reports
+from skewless.spark.report.task import WorkerReport
 from tests.spark.streams import Files, eventually, run_to_end
 
 

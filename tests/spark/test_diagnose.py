@@ -119,7 +119,7 @@ def test_costs_binary_keys_composites_and_expressions(rows):
 
 
 def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
-    from skewless.spark import sampling
+    from skewless.spark.diagnose import sampling
 
     monkeypatch.setattr(sampling, "LIMIT", 800)
     batches = rows.select(

@@ -14,8 +14,8 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, group, learn, repartition, route
-from skewless.spark.columns import worker_of
-from skewless.spark.plans import stream_folder
+from skewless.spark.adapt.plans import stream_folder
+from skewless.spark.routing.columns import worker_of
 from tests.naive import graded_planned as naive
 from tests.spark.streams import Files, eventually, run_to_end
 

@@ -12,7 +12,7 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import balanced_map, group, learn, per_worker, repartition, route
-from skewless.spark.plans import stream_folder
+from skewless.spark.adapt.plans import stream_folder
 from tests.spark.own_folds import Longest, Rows
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end

@@ -17,12 +17,12 @@ from skewless.hashing import identities
 from skewless.schemes import Feedback, scheme_of
 from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
-from skewless.spark import timing
-from skewless.spark.conform import declared_for_map
-from skewless.spark.control import read_source_report
-from skewless.spark.cost_routing import CostRouter
-from skewless.spark.plans import empty_report
-from skewless.spark.timing import REPORT, MapJob, MapWatch
+from skewless.spark.adapt.plans import empty_report
+from skewless.spark.input.conform import declared_for_map
+from skewless.spark.map import timing
+from skewless.spark.map.cost_routing import CostRouter
+from skewless.spark.map.timing import REPORT, MapJob, MapWatch
+from skewless.spark.report.source import read_source_report
 
 PROACTIVE = scheme_of("proactive")
 SITES = "site string, n long"

@@ -15,8 +15,10 @@ from pyspark.sql import functions as F
 
 from skewless import folds, measures
 from skewless.errors import SkewlessError
-from skewless.spark import Observer, group, observe, progress, route
-from skewless.spark.tasks import WorkerReport, worker_reports
+from skewless.spark import Observer, group, route
+from skewless.spark.observe import observer as observe
+from skewless.spark.observe import progress
+from skewless.spark.report.task import WorkerReport, worker_reports
 from tests.spark.own_folds import Longest
 from tests.spark.streams import Files, eventually, run_to_end
 

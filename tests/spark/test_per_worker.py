@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.spark import per_worker
-from skewless.spark.surrogates import surrogate
+from skewless.spark.input.surrogates import surrogate
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end
 from tests.spark.test_route import kernel_route, zipf_words

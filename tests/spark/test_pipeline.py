@@ -12,9 +12,9 @@ import pytest
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, compare
-from skewless.spark.frames import write_keys
-from skewless.spark.pipeline import Pipeline, run
-from skewless.spark.session import local_session
+from skewless.spark.lab.frames import write_keys
+from skewless.spark.lab.pipeline import Pipeline, run
+from skewless.spark.lab.session import local_session
 from skewless.streams import stream_of
 
 LINES = ["the cat and the hat", "", "the  end\tof the cat", "été ☃ the"]

@@ -18,9 +18,9 @@ from skewless.hashing import choice_seeds, identities
 from skewless.schemes import SCHEMES, RouteTable, scheme_of
 from skewless.schemes.key import KeyGrouping, KeyPlan
 from skewless.spark import group, repartition, route
-from skewless.spark.columns import lay_out, worker_of
-from skewless.spark.inputs import make_plan
-from skewless.spark.version import check_version
+from skewless.spark.input.checks import make_plan
+from skewless.spark.input.version import check_version
+from skewless.spark.routing.columns import lay_out, worker_of
 
 
 def zipf_words(count, seed=1):

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.spark import group, per_worker
-from skewless.spark.stream import IN_MEMORY, ROCKSDB, STATE_STORE
+from skewless.spark.input.state_store import IN_MEMORY, ROCKSDB, STATE_STORE
 from tests.spark.own_folds import Longest
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end

@@ -12,8 +12,8 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, group, per_worker
-from skewless.spark.pipeline import Pipeline
-from skewless.spark.plans import stream_folder
+from skewless.spark.adapt.plans import stream_folder
+from skewless.spark.lab.pipeline import Pipeline
 from skewless.streams import stream_of
 from tests.spark.processors import SlowCountPerKey
 from tests.spark.streams import Files, eventually, run_to_end

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 from skewless import folds
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, balanced_map, group, per_worker
-from skewless.spark.plans import stream_folder
-from skewless.spark.watch import Watch
+from skewless.spark.adapt.plans import stream_folder
+from skewless.spark.adapt.watch import Watch
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, eventually, run_to_end
 

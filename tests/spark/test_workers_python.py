@@ -9,12 +9,12 @@ import pytest
 
 from skewless._version import __version__
 from skewless.errors import SkewlessError
-from skewless.spark import workers_python
-from skewless.spark.workers_python import check_workers_python
+from skewless.spark.input import workers_python
+from skewless.spark.input.workers_python import check_workers_python
 
 WITHOUT = """
 from skewless.errors import SkewlessError
-from skewless.spark.session import local_session
+from skewless.spark.lab.session import local_session
 from skewless.spark import group
 
 with local_session(2) as spark:

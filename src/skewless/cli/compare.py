@@ -32,8 +32,8 @@ def compare(
     from skewless.report.progress import steps_spinner
     from skewless.report.tables import observed, table
     from skewless.spark import compare as compare_on_spark
-    from skewless.spark.compare import check_comparison
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.compare import check_comparison
+    from skewless.spark.lab.session import local_session
     from skewless.spec import split_list
     from skewless.streams import stream_of
 

@@ -29,9 +29,9 @@ def demo(
     from skewless.report.demo import show
     from skewless.report.files import make_folder
     from skewless.schemes import scheme_of
-    from skewless.spark.observe import Observer, Record
-    from skewless.spark.pipeline import Pipeline, run
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.pipeline import Pipeline, run
+    from skewless.spark.lab.session import local_session
+    from skewless.spark.observe.observer import Observer, Record
 
     console = Console()
     make_folder(out)

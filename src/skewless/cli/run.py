@@ -60,10 +60,10 @@ def run(
     from skewless.report.tables import observed, table
     from skewless.schemes import scheme_of
     from skewless.schemes.api import check_workers
-    from skewless.spark.observe import Observer, Record
-    from skewless.spark.pipeline import Pipeline
-    from skewless.spark.pipeline import run as run_pipeline
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.pipeline import Pipeline
+    from skewless.spark.lab.pipeline import run as run_pipeline
+    from skewless.spark.lab.session import local_session
+    from skewless.spark.observe.observer import Observer, Record
     from skewless.streams import stream_of
 
     if (stream is None) == (folder is None):

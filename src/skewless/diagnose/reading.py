@@ -65,7 +65,7 @@ def reading_of(stream: Stream, sources: int, seed: int) -> Reading:
         imports = (
             _SPARK,
             "from pyspark.sql import functions as F",
-            "from skewless.spark.frames import words_of",
+            "from skewless.spark.lab.frames import words_of",
         )
         return Reading(imports, code, '"word"', "word")
     code = (
@@ -76,7 +76,7 @@ def reading_of(stream: Stream, sources: int, seed: int) -> Reading:
         "import tempfile",
         "from pathlib import Path",
         _SPARK,
-        "from skewless.spark.frames import write_keys",
+        "from skewless.spark.lab.frames import write_keys",
         "from skewless.streams import stream_of",
     )
     return Reading(made, code, '"key"', "key")

@@ -11,21 +11,21 @@ except ImportError:
         "Spark is not installed: install skewless with its extra, skewless[spark]."
     ) from None
 
-from skewless.spark.version import check_version
+from skewless.spark.input.version import check_version
 
 check_version(pyspark.__version__, "PySpark")
 
-from skewless.spark.balanced import balanced_map, release  # noqa: E402
-from skewless.spark.compare import Comparison, compare  # noqa: E402
-from skewless.spark.diagnose import diagnose, diagnose_keys  # noqa: E402
-from skewless.spark.group import Grouping, group  # noqa: E402
+from skewless.spark.diagnose.api import diagnose, diagnose_keys  # noqa: E402
+from skewless.spark.diagnose.verify import Verification, verify  # noqa: E402
+from skewless.spark.fold.group import Grouping, group  # noqa: E402
 from skewless.spark.join.api import join, learn_join  # noqa: E402
 from skewless.spark.join.plan import JoinPlan  # noqa: E402
-from skewless.spark.learn import learn  # noqa: E402
-from skewless.spark.observe import Observer  # noqa: E402
-from skewless.spark.per_worker import per_worker  # noqa: E402
-from skewless.spark.route import repartition, route  # noqa: E402
-from skewless.spark.verify import Verification, verify  # noqa: E402
+from skewless.spark.lab.compare import Comparison, compare  # noqa: E402
+from skewless.spark.map.balanced import balanced_map, release  # noqa: E402
+from skewless.spark.observe.observer import Observer  # noqa: E402
+from skewless.spark.routing.learn import learn  # noqa: E402
+from skewless.spark.routing.route import repartition, route  # noqa: E402
+from skewless.spark.state.per_worker import per_worker  # noqa: E402
 
 __all__ = [
     "Comparison",

@@ -131,9 +131,9 @@ def _runs(
     setting: Setting,
 ) -> list[dict[str, Any]]:
     """Each scheme with each delay; the grace period is not counted."""
-    from skewless.spark.observe import Observer
-    from skewless.spark.pipeline import Pipeline, run
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.pipeline import Pipeline, run
+    from skewless.spark.lab.session import local_session
+    from skewless.spark.observe.observer import Observer
 
     rows = []
     workers = len(speeds)

@@ -163,7 +163,7 @@ def _throughputs(
 ) -> tuple[dict[tuple[str, int], float], bool]:
     """Messages a second of the second half, after a warm run of each; were all results exact."""
     from skewless.spark import group, learn
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.session import local_session
 
     half = cells.size // 2
     fold = folds.sleeping(folds.count(), delay_ms)

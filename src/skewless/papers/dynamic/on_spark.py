@@ -17,7 +17,7 @@ WORKERS, DELAY_MS = 10, 0.1
 def figure11(setting: Setting) -> Reproduction:
     """Throughput at 20 %, 50 % and 80 % skew."""
     from skewless.spark import compare
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.session import local_session
 
     skews = (80,) if setting.quick else (20, 50, 80)
     messages = 300_000 if setting.quick else 1_500_000

@@ -61,7 +61,7 @@ def spark(setting: Setting) -> Reproduction:
 
 def _times(keys: Any, setting: Setting) -> tuple[dict[str, float], bool]:
     from skewless.spark import group
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.session import local_session
 
     taken_s: dict[str, list[float]] = {}
     exact = True

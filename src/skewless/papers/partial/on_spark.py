@@ -114,7 +114,7 @@ def _by_delay(setting: Setting) -> list[dict[str, Any]]:
 
 def _runs(cases: list[Case], seeds: Sequence[int], setting: Setting) -> list[dict[str, Any]]:
     """Each scheme in each case, the mean over the seeds."""
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.session import local_session
 
     rows = []
     with local_session(WORKERS) as spark:
@@ -137,8 +137,8 @@ def _runs(cases: list[Case], seeds: Sequence[int], setting: Setting) -> list[dic
 
 def _run(spark: Any, case: Case, name: str, seed: int) -> dict[str, float]:
     """One run; its first batch warms up."""
-    from skewless.spark.observe import Observer
-    from skewless.spark.pipeline import Pipeline, run
+    from skewless.spark.lab.pipeline import Pipeline, run
+    from skewless.spark.observe.observer import Observer
 
     stream = stream_of(f"zipf:z=1.0,keys=26000,messages={case.messages}")
     observer = Observer()

@@ -228,8 +228,8 @@ def _run(
 ) -> list[_Batch]:
     """Let the stream arrive, a file after each interval; the batches whose messages count."""
     from skewless.spark import balanced_map
-    from skewless.spark.progress import with_sums
-    from skewless.spark.session import local_session
+    from skewless.spark.lab.session import local_session
+    from skewless.spark.observe.progress import with_sums
 
     with local_session(workers) as spark, tempfile.TemporaryDirectory() as folder:
         source, checkpoint = Path(folder) / "in", Path(folder) / "checkpoint"
@@ -291,7 +291,7 @@ def _read(progress: Any, workers: int) -> _Batch:
 
 def _work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Sleep what each message costs; when those that count arrived and were done, summed."""
-    from skewless.spark.tasks import Task
+    from skewless.spark.report.task import Task
 
     worker = Task.current().partition
     due_s = 0.0

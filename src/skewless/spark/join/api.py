@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from skewless.errors import SkewlessError
-from skewless.spark.inputs import check_server, check_worker_count
+from skewless.spark.input.checks import check_server, check_worker_count
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of

@@ -24,8 +24,8 @@ from pyspark.sql.types import (
 )
 
 from skewless.errors import SkewlessError, unknown
-from skewless.spark.inputs import column_named, free_name
-from skewless.spark.version import collation_of, is_variant
+from skewless.spark.input.checks import column_named, free_name
+from skewless.spark.input.version import collation_of, is_variant
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
 _NUMBERS = (IntegralType, FractionalType)

@@ -19,7 +19,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewless.spark.inputs import column_named
+from skewless.spark.input.checks import column_named
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.plan import I32, I64, JoinPlan
 from skewless.spark.join.sizes import entry_of, literal_array

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
-from skewless.spark.inputs import column_named, hashable
+from skewless.spark.input.checks import column_named, hashable
 from skewless.spark.join.keys import JoinKeys, Side, refused_condition
 
 SaltColumns = str | Column | Sequence[str | Column]

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from skewless.spark.columns import lay_out, slot_of
+from skewless.spark.input.version import as_arrow, valid_text
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.kinds import Kind
-from skewless.spark.version import as_arrow, valid_text
+from skewless.spark.routing.columns import lay_out, slot_of
 
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]

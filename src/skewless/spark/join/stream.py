@@ -10,10 +10,10 @@ import hashlib
 from pathlib import Path
 
 from skewless.errors import SkewlessError
+from skewless.spark.adapt.plans import checkpoint_path, make_folder, write_once
 from skewless.spark.join.keys import JoinKeys
 from skewless.spark.join.kinds import Kind
 from skewless.spark.join.plan import JoinPlan
-from skewless.spark.plans import checkpoint_path, make_folder, write_once
 
 
 def kept_plan(checkpoint: str, keys: JoinKeys, kind: Kind) -> JoinPlan | None:

@@ -1,0 +1,1 @@
+"""Plans that change between micro-batches, and where they are kept."""

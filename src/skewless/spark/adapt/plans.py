@@ -1,0 +1,269 @@
+"""Plans kept beside a stream's checkpoint, each with the number of the batch it is for.
+
+`<checkpoint>/skewless/stream.json` says how the stream is routed, `state.json` what it folds;
+`plans/<batch>.npz` is what was learned before that batch; `batches/<batch>` names the plan that a
+batch runs with. The first task of a batch to start settles that, so that all its tasks, and all of
+them again after a restart, follow one plan although the driver may write the next one meanwhile.
+Files appear whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme
+from skewless.schemes.api import F64, Arrays
+from skewless.spark.adapt.facts import StateFacts
+from skewless.spark.report.codec import pack, unpack
+
+FORMAT = 1
+KEPT = 100
+_RENAME_S = 5.0
+
+
+class Learned(NamedTuple):
+    """A plan and what the next one will be made from."""
+
+    plan: Arrays
+    pending: Arrays  # a report that awaits enough messages for a replan
+    messages: int  # in that report
+    replans: int
+    loads: F64  # [W] messages since the start of the stream
+
+
+@dataclass(frozen=True)
+class StreamFolder:
+    """The folder of one stream; it pickles, and tasks open it by themselves."""
+
+    checkpoint: str
+    scheme: Scheme
+    workers: int
+    seed: int
+
+    @property
+    def root(self) -> Path:
+        """The folder itself."""
+        return Path(self.checkpoint) / "skewless"
+
+    def claim(self, **more: Any) -> None:
+        """Make the folder, or refuse one that another kind of stream has made."""
+        facts = {
+            "format": FORMAT,
+            "scheme": self.scheme.spec,
+            "workers": self.workers,
+            "seed": self.seed,
+            **more,
+        }
+        path = self.root / "stream.json"
+        if path.exists():
+            self._check(_read_facts(path), facts)
+            return
+        for folder in ("plans", "batches"):
+            make_folder(self.root / folder)
+        write_once(path, json.dumps(facts).encode())
+
+    def _check(self, found: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        if found.get("format") != FORMAT:
+            raise SkewlessError(
+                f"The checkpoint '{self.checkpoint}' has format {found.get('format')}, and this "
+                f"version reads format {FORMAT}: use the version that wrote it, or a new one."
+            )
+        if dict(found) != dict(facts):
+            raise SkewlessError(
+                f"The checkpoint '{self.checkpoint}' was written with {_words(found)}, but this "
+                f"stream has {_words(facts)}: use the same, or a new checkpoint."
+            )
+
+    def claim_state(self, facts: StateFacts) -> None:
+        """Keep what the state of the stream is about, or refuse a change once it has started."""
+        path = self.root / "state.json"
+        if path.exists() and self._has_started():
+            before = _read_facts(path)
+            if (tuple(before["key"]), tuple(before["folds"])) != facts:
+                raise SkewlessError(
+                    f"The checkpoint '{self.checkpoint}' was written with "
+                    f"{facts.changes_from((before['key'], before['folds']))}"
+                )
+            return
+        path.unlink(missing_ok=True)
+        write_once(path, json.dumps(facts._asdict()).encode())
+
+    def _has_started(self) -> bool:
+        """Whether Spark, if this is its folder too, or a task of ours has begun a batch."""
+        folders = (Path(self.checkpoint) / "offsets", self.root / "batches")
+        return any(path.name.isdigit() for folder in folders for path in folder.glob("*"))
+
+    def begin(self, learned: Learned) -> None:
+        """Write the first plan, unless the stream has one."""
+        if not self._numbers():
+            self.write(0, learned)
+
+    def write(self, batch: int, learned: Learned) -> None:
+        """Keep what was learned for this batch and the following; the first to write it wins."""
+        facts = {
+            "format": FORMAT,
+            "batch": batch,
+            "messages": learned.messages,
+            "replans": learned.replans,
+        }
+        data = pack(facts, learned.loads, learned.plan, learned.pending)
+        write_once(self._plan(batch), data)
+        self._prune()
+
+    def settle(self, batch: int) -> Learned:
+        """What a batch runs with, settled now if no task of it has done so."""
+        settled = self.root / "batches" / str(batch)
+        if not settled.exists():
+            write_once(settled, str(self._newest(batch)).encode())
+            self._prune()
+        return self._read(int(settled.read_text()))
+
+    def used(self, batch: int) -> Learned:
+        """What a batch ran with, or would run with if it has not begun."""
+        return self._read(self._used(batch))
+
+    def before(self, batch: int) -> tuple[Learned, bool]:
+        """What all batches before this one taught, and whether this one already ran with it."""
+        newest = self._newest(batch)
+        return self._read(newest), newest == self._used(batch)
+
+    def _used(self, batch: int) -> int:
+        settled = self.root / "batches" / str(batch)
+        return int(settled.read_text()) if settled.exists() else self._newest(batch)
+
+    def _newest(self, batch: int) -> int:
+        numbers = [number for number in self._numbers() if number <= batch]
+        if not numbers and self._numbers():
+            raise SkewlessError(
+                f"The plans in '{self.root}' begin with batch {min(self._numbers())}, and this "
+                f"stream is at batch {batch}: they are of an older stream; delete that folder, or "
+                "give a new checkpoint."
+            )
+        if not numbers:
+            raise SkewlessError(
+                f"'{self.root}' holds no plan for batch {batch}: it is not visible to this "
+                "machine or was emptied; give a folder that driver and executors share."
+            )
+        return max(numbers)
+
+    def _numbers(self) -> list[int]:
+        return [int(path.stem) for path in (self.root / "plans").glob("[0-9]*.npz")]
+
+    def _plan(self, batch: int) -> Path:
+        return self.root / "plans" / f"{batch}.npz"
+
+    def first_plan(self) -> Arrays:
+        """The plan of a scheme that has seen nothing."""
+        return self.scheme.plan(self.workers, self.seed)
+
+    def _read(self, number: int) -> Learned:
+        plan = self.first_plan()
+        report = empty_report(self.scheme, plan)
+        facts, states = unpack(self._plan(number).read_bytes(), np.empty(0), plan, report)
+        loads, plan, pending = states
+        return Learned(plan, pending, facts["messages"], facts["replans"], loads)
+
+    def _prune(self) -> None:
+        """Forget all but the newest, as Spark does with its own logs of batches."""
+        for folder in ("plans", "batches"):
+            paths = [p for p in (self.root / folder).iterdir() if p.stem.isdigit()]
+            for path in sorted(paths, key=lambda p: int(p.stem))[:-KEPT]:
+                path.unlink(missing_ok=True)
+
+
+def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> StreamFolder:
+    """The folder, if the checkpoint is one that Python can open as files."""
+    return StreamFolder(checkpoint_path(checkpoint), scheme, workers, seed)
+
+
+def checkpoint_path(checkpoint: str) -> str:
+    """The path of a checkpoint that Python can open as files; any other is refused."""
+    path = str(checkpoint)
+    if path.startswith("file:"):
+        path = "/" + path.removeprefix("file:").lstrip("/")
+    if ":/" in path:
+        raise SkewlessError(
+            f"Plans are kept in a folder that the driver and all tasks open as files, and "
+            f"'{path}' is none: give a mounted folder that they share."
+        )
+    return os.path.abspath(path)
+
+
+def empty_report(scheme: Scheme, plan: Any) -> Arrays:
+    """The report of a source that saw nothing."""
+    return scheme.report(plan, scheme.tally(plan, 0))
+
+
+def _words(facts: Mapping[str, Any]) -> str:
+    words = [f"scheme '{facts.get('scheme')}'", f"{facts.get('workers')} workers"]
+    words += [f"{n} {facts[n]}" for n in sorted(facts.keys() - {"scheme", "workers", "format"})]
+    return ", ".join(words)
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text())
+    except ValueError:
+        raise SkewlessError(
+            f"'{path}' is damaged: restore it, or start with a new checkpoint."
+        ) from None
+    return facts
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder of a checkpoint, or say why that cannot be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SkewlessError(
+            f"The folder '{folder}' cannot be made ({error.strerror}): give a checkpoint that "
+            "can be written to."
+        ) from None
+
+
+def write_once(path: Path, data: bytes) -> None:
+    """Make the file with all its content at once, unless it is there already."""
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        part.write_bytes(data)
+    except OSError as error:
+        raise SkewlessError(
+            f"The file '{path}' cannot be written ({error.strerror}): give a checkpoint that can "
+            "be written to."
+        ) from None
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    except OSError:
+        _move_once(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _move_once(part: Path, path: Path) -> None:
+    """Put the file there where the file system has no hard links, as mounted stores often do not.
+
+    A rename shows a file whole but would replace one that is there, so only who has made the mark
+    may rename. Whoever finds the mark awaits the file; if none comes, its maker died.
+    """
+    mark = path.with_name(f".{path.name}.mark")
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        stop_s = time.monotonic() + _RENAME_S
+        while not path.exists() and time.monotonic() < stop_s:
+            time.sleep(0.01)
+    if not path.exists():
+        os.replace(part, path)
+    mark.unlink(missing_ok=True)

@@ -1,0 +1,1 @@
+"""Which key of a DataFrame is hot, what would help, and whether it did."""

@@ -1,0 +1,168 @@
+"""Did it help, and is it right: two DataFrames that should hold the same rows, run in turns."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType, MapType, StructField
+
+from skewless.errors import SkewlessError
+from skewless.spark.input.checks import check_server, column_named, hashable
+
+DIGITS = 9
+ROUNDS = 1
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Two ways to one result.
+
+    before_s, after_s: medians of the timed runs
+    gain: the share of the time before that is saved; negative where it takes longer
+    before_digest, after_digest: of all rows in any order, floats to 9 significant digits
+    """
+
+    equal: bool
+    gain: float
+    before_s: float
+    after_s: float
+    before_rows: int
+    after_rows: int
+    before_digest: str
+    after_digest: str
+    verdict: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in JSON."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def __repr__(self) -> str:
+        return self.verdict
+
+    def _repr_html_(self) -> str:
+        from skewless.diagnose.page.page import fragment, table, text
+
+        rows = [
+            ["before", f"{self.before_s:.2f}", f"{self.before_rows:,}", text(self.before_digest)],
+            ["after", f"{self.after_s:.2f}", f"{self.after_rows:,}", text(self.after_digest)],
+        ]
+        shown = table(["", "#seconds", "#rows", "~digest"], rows)
+        return fragment(f'<p class="verdict">{text(self.verdict)}</p>{shown}')
+
+
+def verify(
+    before: DataFrame, after: DataFrame, *, rounds: int = ROUNDS, digits: int = DIGITS
+) -> Verification:
+    """Run two DataFrames in turns, and say whether they hold the same rows and which is faster.
+
+    Columns are matched by name. The digest of each is taken first, which also warms both up.
+
+    rounds: timed runs of each; the median counts
+    digits: significant digits of floats that must agree: sums of floats depend on their order
+    """
+    _check(before, after, rounds, digits)
+    names = before.columns
+    ordered = after.select(*(column_named(name) for name in names))
+    (rows, digest), (other_rows, other_digest) = (
+        _digest(frame, digits) for frame in (before, ordered)
+    )
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for frame, taken in zip((before, after), seconds, strict=True):
+            start_s = time.perf_counter()
+            frame.write.format("noop").mode("overwrite").save()
+            taken.append(time.perf_counter() - start_s)
+    before_s, after_s = (statistics.median(taken) for taken in seconds)
+    equal = (rows, digest) == (other_rows, other_digest)
+    gain = 1 - after_s / before_s
+    return Verification(
+        equal,
+        gain,
+        before_s,
+        after_s,
+        rows,
+        other_rows,
+        digest,
+        other_digest,
+        _verdict(equal, gain, before_s, after_s, rows, other_rows),
+    )
+
+
+def _check(before: DataFrame, after: DataFrame, rounds: int, digits: int) -> None:
+    for frame in (before, after):
+        check_server(frame)
+        if frame.isStreaming:
+            raise SkewlessError("verify runs batch DataFrames, and one of these is a stream.")
+    if rounds < 1 or digits < 1:
+        raise SkewlessError(
+            f"verify needs at least 1 round and 1 digit, not {rounds} and {digits}."
+        )
+    for frame in (before, after):
+        if len({name.lower() for name in frame.columns}) < len(frame.columns):
+            raise SkewlessError(
+                "verify matches columns by name, and a name occurs twice: rename one of them."
+            )
+    one, other = (dict(frame.dtypes) for frame in (before, after))
+    if one != other:
+        raise SkewlessError(
+            f"The DataFrames differ in their columns, so they cannot hold the same rows: {one} "
+            f"before and {other} after."
+        )
+
+
+def _digest(frame: DataFrame, digits: int) -> tuple[int, str]:
+    """Rows, and a digest of them that does not depend on their order."""
+    columns = [_hashed(field, digits) for field in frame.schema.fields]
+    row = F.xxhash64(F.lit(0), *columns)
+    twin = F.xxhash64(F.lit(1), *columns)
+    found = frame.select(row.alias("a"), twin.alias("b")).agg(
+        F.count(F.lit(1)).alias("rows"),
+        F.sum(F.col("a").cast("decimal(20,0)")).alias("a"),
+        F.sum(F.col("b").cast("decimal(20,0)")).alias("b"),
+    )
+    counted = found.collect()[0]
+    parts = [int(counted[name] or 0) % 2**64 for name in ("a", "b")]
+    return int(counted["rows"]), "".join(f"{part:016x}" for part in parts)
+
+
+def _hashed(field: StructField, digits: int) -> Column:
+    """What a digest takes of a column; a null is told from what it would hash like."""
+    column, kind = column_named(field.name), field.dataType
+    if isinstance(kind, MapType):
+        entries = F.array_sort(F.map_entries(column))
+        value = F.xxhash64(entries) if hashable(kind.keyType) and hashable(kind.valueType) else None
+    elif isinstance(kind, DoubleType | FloatType):
+        value = F.xxhash64(F.format_string(f"%.{digits - 1}e", column.cast("double") + F.lit(0.0)))
+    else:
+        value = F.xxhash64(column) if hashable(kind) else None
+    if value is None:
+        raise SkewlessError(
+            f"Column '{field.name}' of type {kind.simpleString()} has no digest: drop it from both "
+            "sides, or take fields out of it first."
+        )
+    return F.struct(F.isnull(column), value)
+
+
+def _verdict(
+    equal: bool, gain: float, before_s: float, after_s: float, rows: int, other_rows: int
+) -> str:
+    if not equal:
+        if rows != other_rows:
+            return f"The results differ: {rows:,} rows before and {other_rows:,} after."
+        return f"The results differ, in {rows:,} rows each: compare them before you go on."
+    change = f"{100 * abs(gain):.0f} %"
+    word = "less" if gain >= 0 else "more"
+    return (
+        f"The results are equal, {rows:,} rows; it takes {change} {word} time: {before_s:.2f} s "
+        f"before and {after_s:.2f} s after."
+    )

@@ -1,0 +1,1 @@
+"""Fold on the workers, merge by key: batch and streams."""

@@ -1,0 +1,268 @@
+"""The keyed computation with even work: route, fold on the workers, merge by key.
+
+The same on a batch and on a stream, where the merge keeps its state in Spark's state store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from skewless._version import __version__
+from skewless.errors import SkewlessError
+from skewless.folds import Fold, check_fold
+from skewless.folds.worker import split_sorted
+from skewless.schemes import Scheme
+from skewless.schemes.api import Arrays
+from skewless.spark.adapt.control import Control, learns_between_batches
+from skewless.spark.adapt.plans import StreamFolder, stream_folder
+from skewless.spark.adapt.watch import Watch
+from skewless.spark.fold.bind import BoundFolds, bind
+from skewless.spark.fold.merge import merge_by_key
+from skewless.spark.fold.on_workers import fold_on_workers
+from skewless.spark.fold.stream import merge_stream
+from skewless.spark.input.checks import (
+    DEFAULT,
+    DEFAULT_FOR_WHOLE_GROUPS,
+    Key,
+    Salt,
+    check_scheme,
+    check_server,
+    make_plan,
+    whole,
+    worker_count,
+)
+from skewless.spark.input.conform import declared_for_apply
+from skewless.spark.input.keys import SALT, Keys, group_keys
+from skewless.spark.input.types import arrow_type
+from skewless.spark.input.workers_python import check_workers_python
+from skewless.spark.observe.observer import Observer
+from skewless.spark.routing.route import place, salt_of
+
+MOST_KEYS = 1_000_000
+MOST_BYTES = 256 << 20
+
+
+def group(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str | None = None,
+    workers: int | None = None,
+    *,
+    seed: int = 0,
+    plan: Arrays | None = None,
+    salt: Key | None = None,
+    checkpoint: str | None = None,
+    observer: Observer | None = None,
+    most_keys: int = MOST_KEYS,
+    most_bytes: int = MOST_BYTES,
+) -> Grouping:
+    """Group rows by key for `fold`, with the work spread over workers by a scheme.
+
+    key: a name, a Column or a list of them, among them at most one `F.window(…)`
+    scheme: `graded` if not given; `apply` then takes one with one worker per key
+    workers: as many as Spark's own shuffles have partitions, if not given
+    plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
+    checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
+        as files; there a scheme that learns keeps its plans, and a restart with another scheme,
+        number of workers or seed is refused. Without it each micro-batch starts from scratch
+    observer: is told how even each run or micro-batch was
+    most_keys, most_bytes: a worker that holds partials of more keys or bytes than this hands
+        them on to the merge and starts again
+    """
+    check_server(df)
+    check_workers_python(df.sparkSession, __version__)
+    made = check_scheme(DEFAULT if scheme is None else scheme)
+    count = worker_count(df, workers)
+    learning = checkpoint is not None and learns_between_batches(made)
+    used = make_plan(made, count, seed, plan, learning)
+    most_keys, most_bytes = whole("most_keys", most_keys), whole("most_bytes", most_bytes)
+    if most_keys < 1 or most_bytes < 1:
+        raise SkewlessError(
+            f"A worker must be allowed to hold at least 1 key and 1 byte, not {most_keys} keys "
+            f"and {most_bytes} bytes: give most_keys and most_bytes of 1 or more."
+        )
+    keys = group_keys(df, key)
+    control = folder = None
+    if checkpoint is not None:
+        if not df.isStreaming:
+            raise SkewlessError(
+                "A checkpoint belongs to a stream, and this DataFrame is none: leave checkpoint= "
+                "out, or read with spark.readStream."
+            )
+        folder = stream_folder(checkpoint, made, count, seed)
+        folder.claim()
+        if learning:
+            control = Control(folder)
+            control.begin(used)
+    salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
+    for_groups = None
+    if scheme is None and control is None:
+        one = check_scheme(DEFAULT_FOR_WHOLE_GROUPS)
+        first = one.plan(count, seed)
+        for_groups = Grouping(df, keys, one, first, count, most_keys, most_bytes, None, observer)
+    return Grouping(
+        df,
+        keys,
+        made,
+        used,
+        count,
+        most_keys,
+        most_bytes,
+        control,
+        observer,
+        salted,
+        folder,
+        for_groups,
+    )
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A DataFrame whose rows are about to be folded by key; made by `group`."""
+
+    df: DataFrame
+    keys: Keys
+    scheme: Scheme
+    plan: Arrays
+    workers: int
+    most_keys: int
+    most_bytes: int
+    control: Control | None = None
+    observer: Observer | None = None
+    salt: Salt | None = None
+    folder: StreamFolder | None = None
+    for_groups: Grouping | None = None  # the same for `apply`, where no scheme was asked for
+
+    def fold(
+        self,
+        *folds: Fold,
+        sample: Mapping[str, Any] | pa.Table | None = None,
+        output_mode: str = "update",
+    ) -> DataFrame:
+        """One row per key with the result of each fold, exactly as of a plain groupBy.
+
+        sample: a few messages (column name to values) on which the laws of each fold are checked
+            before any job starts
+        output_mode: on a stream, with folds that only Python can merge: the mode in which it will
+            be written, "update" or "append"; all other folds follow `writeStream.outputMode`
+        """
+        bound = self.bind(*folds)
+        bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
+        for fold in folds if sample is not None else ():
+            check_fold(fold, sample or {})
+        if self.folder is not None:
+            self.folder.claim_state(bound.facts)
+        watch = None
+        if self.control is not None or self.observer is not None:
+            watch = Watch(self.scheme.spec, self.workers, self.control, self.observer)
+        partials = self.partials(bound, watch)
+        if self.df.isStreaming:
+            return merge_stream(partials, bound, output_mode)
+        merged = merge_by_key(partials, bound)
+        return merged if watch is None else watch.results(merged)
+
+    def bind(self, *folds: Fold) -> BoundFolds:
+        """The folds bound to this DataFrame's columns."""
+        return bind(self.df, self.keys, folds, self.most_keys, self.most_bytes)
+
+    def partials(self, bound: BoundFolds, watch: Watch | None = None) -> DataFrame:
+        """What the workers hand to the merge: route, shuffle, fold."""
+        values = [F.col(name) for name in bound.values]
+        return fold_on_workers(self._placed(values, watch), bound, watch)
+
+    def apply(
+        self, function: Callable[[pa.Table], pa.Table], schema: StructType | str
+    ) -> DataFrame:
+        """Call a function with all rows of each key, for work that cannot be merged (a median).
+
+        Only for schemes that give a key one worker. The function takes and gives Arrow tables, as
+        in Spark's `applyInArrow`; one key's rows must fit into memory.
+        """
+        if self.for_groups is not None:
+            return self.for_groups.apply(function, schema)
+        if not self.scheme.one_worker_per_key:
+            raise SkewlessError(
+                f"Scheme '{self.scheme.spec}' spreads a key over several workers, so no worker "
+                "sees all rows of a key: use a scheme with one worker per key, such as 'key', "
+                "or a fold that can be merged."
+            )
+        if self.df.isStreaming:
+            raise SkewlessError(
+                "apply needs all rows of a key at once, and a stream never has them all: use a "
+                "fold, skewless.spark.per_worker, or foreachBatch."
+            )
+        count, names = len(self.keys.names()), self.df.columns
+        for field in self.df.schema.fields:
+            arrow_type(field.name, field.dataType)  # says now if Python cannot have it
+        spark = self.df.sparkSession
+        declared = declared_for_apply(spark, spark.createDataFrame([], schema).schema)
+
+        def named(table: pa.Table) -> pa.Table:
+            result = function(table.rename_columns(names))
+            if not isinstance(result, pa.Table):
+                kind = "None" if result is None else f"a {type(result).__name__}"
+                raise SkewlessError(
+                    f"The function of apply returned {kind}: let it return a pyarrow.Table, an "
+                    "empty one for no rows."
+                )
+            return declared.conform(result)
+
+        def call(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            return split_sorted(count, batches, named)
+
+        placed = self._placed(None)
+        return placed.sortWithinPartitions(*self.keys.names()).mapInArrow(call, schema)
+
+    def describe(self, *folds: Fold) -> str:
+        """What `fold` will run, in words."""
+        bound = self.bind(*folds)
+        by_column = self.control is None and self.scheme.table(self.plan) is not None
+        way = "a Column expression" if by_column else "a compiled kernel in Spark's Python workers"
+        if self.salt is not None:
+            way += f" that splits hot keys by the hash of {', '.join(self.salt.names)}"
+        routing = ", ".join(field.name for field in self.keys.routing_fields())
+        keys = ", ".join(field.name for field in self.keys.fields)
+        names = ", ".join(fold.name for fold in folds)
+        columns = ", ".join([keys, *bound.values])
+        if bound.natives:
+            merging = "Spark's own aggregates merge the partials by key"
+        elif self.df.isStreaming:
+            merging = "Python merges the partials of each key"
+        else:
+            merging = "Spark sorts the partials by key and Python merges them"
+        if self.df.isStreaming:
+            merging += ", with what earlier micro-batches left in Spark's state store"
+        return (
+            f"1. Route: scheme {self.scheme.spec} gives each row one of {self.workers} workers "
+            f"by the hash of {routing}, in {way}.\n"
+            f"2. Shuffle: each row goes to its worker's partition, with {columns} only.\n"
+            f"3. Fold: each worker folds its rows into one partial per key ({names}), and hands "
+            f"its partials on early beyond {self.most_keys:,} keys or {self.most_bytes:,} bytes.\n"
+            f"4. Merge: after a shuffle of the partials, {merging}."
+        )
+
+    def explain(self, *folds: Fold) -> None:
+        """Print what `fold` will run, in words; see the DataFrame's own explain for the plan."""
+        print(self.describe(*folds))
+
+    def _placed(self, values: list[Column] | None, watch: Watch | None = None) -> DataFrame:
+        """The keys and values, under internal names, on the partitions of their workers.
+
+        values: None for all columns
+        """
+        rows = self.keys.select(self.df, values)
+        identity = self.keys.identity()
+        if watch is not None and self.control is not None:
+            return watch.placed(rows, identity, self.control)
+        if self.salt is None:
+            return place(rows, identity, self.scheme, self.plan, self.workers)
+        rows = self.keys.select(self.df, values, self.salt.hashed)
+        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(SALT))
+        return placed.drop(SALT)

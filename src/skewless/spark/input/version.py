@@ -1,0 +1,157 @@
+"""What differs between the Sparks that are supported, all in one place.
+
+- Rows go to a numbered partition by `repartitionById` from 4.1 on. Before, by the hash of a number
+  that is chosen so that its hash is the partition's (see `surrogates`).
+- Routing runs in an Arrow function from 4.1 on, before in a pandas function of iterators.
+- Routing depends on the order of rows, and a task that is retried after a shuffle was lost may see
+  another. From 4.2 on Spark notices, by checksums that do not depend on the order, and runs all
+  that follows again. Before, rows are put into an order of their own first, as Spark's own round
+  robin does.
+- State per worker (`transformWithState`), collations and `toArrow` exist from 4.0 on.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import DataType, StringType
+
+from skewless.errors import SkewlessError
+from skewless.spark.input.surrogates import surrogate
+
+OLDEST_SPARK = (3, 5)
+NOTICES_OTHER_ORDER = (4, 2)
+HAS_NUMBERED_PARTITIONS = (4, 1)
+WORKER = "skewless worker"
+
+ArrowFunction = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
+
+try:
+    from pyspark.sql.pandas.functions import arrow_udf
+except ImportError:  # before 4.1
+    arrow_udf = None  # type: ignore[assignment]
+try:
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessor as StatefulProcessor
+except ImportError:  # before 4.0
+    StatefulProcessor = None  # type: ignore[assignment, misc]
+try:
+    from pyspark.sql.types import VariantType
+except ImportError:  # before 4.0
+    VariantType = None  # type: ignore[assignment, misc]
+
+
+def parsed(version: str) -> tuple[int, ...]:
+    """The first two numbers of a version."""
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def check_version(version: str, what: str) -> None:
+    """Refuse a Spark that is too old."""
+    if parsed(version) < OLDEST_SPARK:
+        raise SkewlessError(
+            f"{what} is version {version}, and skewless needs "
+            f"{'.'.join(map(str, OLDEST_SPARK))} or later: upgrade it."
+        )
+
+
+def is_variant(kind: DataType) -> bool:
+    """Whether values of this type are variants."""
+    return VariantType is not None and isinstance(kind, VariantType)
+
+
+def is_calendar_interval(kind: DataType) -> bool:
+    """Whether values of this type are intervals of the calendar."""
+    return kind.simpleString() == "interval"
+
+
+def collation_of(kind: StringType) -> str:
+    """How Spark compares such text."""
+    return getattr(kind, "collation", "UTF8_BINARY")
+
+
+def arrow_type_of(kind: DataType) -> pa.DataType:
+    """The Arrow type in which Spark hands such values to Python."""
+    if "timezone" in inspect.signature(to_arrow_type).parameters:
+        return to_arrow_type(kind, timezone="UTC")
+    return to_arrow_type(kind)
+
+
+def as_arrow(df: DataFrame) -> pa.Table:
+    """All rows on the driver; Spark before 4.0 gives them only one by one."""
+    if hasattr(df, "toArrow"):
+        return df.toArrow()
+    schema = pa.schema([(field.name, arrow_type_of(field.dataType)) for field in df.schema.fields])
+    return pa.Table.from_pylist([row.asDict() for row in df.collect()], schema=schema)
+
+
+def takes_star(df: DataFrame) -> bool:
+    """Whether a function in a condition may be called with all columns of a row, `F.col("*")`."""
+    return parsed(df.sparkSession.version) >= (4, 0)
+
+
+def valid_text(column: Column) -> Column:
+    """Text that can be shown; Spark before 4.0 has no word for what is not UTF-8 in it."""
+    return F.make_valid_utf8(column) if hasattr(F, "make_valid_utf8") else column
+
+
+def to_partitions(df: DataFrame, partitions: int, number: Column) -> DataFrame:
+    """The rows, each on the partition of its number."""
+    if parsed(df.sparkSession.version) >= HAS_NUMBERED_PARTITIONS:
+        return df.repartitionById(partitions, number)
+    wanted = F.lit([surrogate(partition) for partition in range(partitions)])
+    # As a column of its own: in front of a shuffle by an expression Spark drops the rows' order.
+    sent = df.withColumn(WORKER, number)
+    placed = sent.repartition(partitions, F.get(wanted, F.col(f"`{WORKER}`")))
+    return placed.drop(WORKER)
+
+
+def notices_other_order(df: DataFrame) -> bool:
+    """Whether Spark runs again what followed a shuffle whose rows came in another order."""
+    return parsed(df.sparkSession.version) >= NOTICES_OTHER_ORDER
+
+
+def arrow_function(function: ArrowFunction, returns: str) -> Callable[[Column], Column]:
+    """A function of Arrow batches as one of columns, which Spark runs once for each row.
+
+    It is marked as nondeterministic, else Catalyst might run it twice, the second time otherwise.
+    """
+    if arrow_udf is not None:
+        udf: Any = arrow_udf  # its stubs know only the form that Spark warns about
+        made: Callable[[Column], Column] = udf(function, returns).asNondeterministic()
+        return made
+    from pyspark.sql.pandas.functions import pandas_udf
+
+    by_pandas: Any = pandas_udf
+    made = by_pandas(_by_pandas(function, returns), returns).asNondeterministic()
+    return made
+
+
+def _by_pandas(function: ArrowFunction, returns: str) -> Any:
+    import pandas as pd  # type: ignore[import-untyped]
+
+    def arrays(batches: Iterator[Any]) -> Iterator[pa.Array]:
+        for series in batches:
+            yield pa.array(series.to_numpy())
+
+    def one_column(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
+        for array in function(arrays(batches)):
+            yield pd.Series(array.to_numpy(zero_copy_only=False))
+
+    def several_columns(batches: Iterator[pd.Series]) -> Iterator[pd.DataFrame]:
+        for struct in function(arrays(batches)):
+            names = [field.name for field in struct.type]
+            parts = (part.to_numpy(zero_copy_only=False) for part in struct.flatten())
+            yield pd.DataFrame(dict(zip(names, parts, strict=True)))
+
+    whole = returns.startswith("struct")
+    chosen: Any = several_columns if whole else one_column
+    # Annotations are text in this module, and pandas_udf reads types.
+    result: Any = Iterator[pd.DataFrame] if whole else Iterator[pd.Series]
+    chosen.__annotations__ = {"batches": Iterator[pd.Series], "return": result}
+    return chosen

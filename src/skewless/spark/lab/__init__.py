@@ -1,0 +1,1 @@
+"""Schemes side by side on a Spark of one machine."""

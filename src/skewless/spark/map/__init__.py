@@ -1,0 +1,1 @@
+"""A function over all rows, spread by what they cost."""

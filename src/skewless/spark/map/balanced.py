@@ -1,0 +1,347 @@
+"""Stateless work whose cost depends on the content: give us a function, we even out its time.
+
+    result = balanced_map(pages, parse, "site", 8, "url string, words long")
+
+is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost: the
+expensive rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a
+share of the rows goes first, round robin, and is timed; the rest is planned with what that taught.
+On a stream each micro-batch teaches the next.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructType
+
+from skewless._version import __version__
+from skewless.errors import SkewlessError
+from skewless.schemes import Feedback, Scheme
+from skewless.schemes.api import Arrays
+from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
+from skewless.spark.adapt.plans import StreamFolder, empty_report, stream_folder
+from skewless.spark.input.checks import (
+    Key,
+    check_scheme,
+    check_server,
+    check_share,
+    check_worker_count,
+    column_named,
+    free_name,
+    hashable,
+    key_columns,
+    make_plan,
+)
+from skewless.spark.input.conform import declared_for_map
+from skewless.spark.input.version import takes_star, to_partitions
+from skewless.spark.input.wire import identity_by_bytes, to_wire
+from skewless.spark.input.workers_python import check_workers_python
+from skewless.spark.map.cost_routing import CostControl, cost_routing
+from skewless.spark.map.timing import REPORT, MapFunction, MapJob
+from skewless.spark.observe.observer import Observer
+from skewless.spark.observe.progress import after_each_batch, reports
+from skewless.spark.report.arrival import WORKER
+from skewless.spark.report.source import read_source_report, reports_of, source_reports
+from skewless.spark.report.task import WorkerReport, last_attempts
+from skewless.spark.routing.route import in_python, place, row_by_row
+
+SHARE = 0.1
+_IDENTITY, _KEY, _COST, _SENT = "identity", "key", "cost", "sent"
+_WAVE = "skewless: first wave"
+_ROUTED = "struct<worker: int, cost: double>"
+# What `balanced_map` keeps for each of its results: a batch's first wave, until it is released.
+_FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame | None] = WeakKeyDictionary()
+
+
+def balanced_map(
+    df: DataFrame,
+    function: MapFunction,
+    cost_key: Key,
+    workers: int,
+    schema: StructType | str,
+    *,
+    scheme: Scheme | str = "proactive",
+    seed: int = 0,
+    share: float = SHARE,
+    checkpoint: str | None = None,
+    observer: Observer | None = None,
+) -> DataFrame:
+    """The rows of `df.mapInArrow(function, schema)`, in any order, with the time spread evenly.
+
+    The function must treat rows independently of each other. It gets them in slices that may be as
+    short as one row, and may load what it needs before it asks for the first. An exception of its
+    own comes through, with a note of the key whose rows it had in hand: the key of the row where
+    rows take a millisecond or more, else those of the slice.
+
+    On a batch the first wave runs now, when this is called, and its results are kept (see
+    `release`). Which wave a row is in depends on nothing but the row, by a hash of all columns that
+    have one (maps and variants have none): equal rows are in one wave, so of a table with no column
+    but the key a key is learned as a whole or not at all. The DataFrame is read twice, and must
+    give the same rows both times.
+
+    function, schema: as for Spark's `mapInArrow`
+    cost_key: what the cost of a row depends on: a column's name, a Column, or a list of them
+    scheme: `proactive` learns costs; any other is followed without learning, for comparison
+    share: the share of a batch's rows that goes first, in (0, 1)
+    checkpoint: on a stream, the folder of its checkpoint, where the costs are kept from batch to
+        batch; driver and executors must share it as files. `proactive` needs it there
+    observer: on a stream, is told how even each micro-batch was
+    """
+    check_server(df)
+    if not takes_star(df):
+        raise SkewlessError(
+            f"balanced_map needs Spark 4.0 or later, and this is {df.sparkSession.version}: "
+            "upgrade it, or use repartition and mapInArrow."
+        )
+    made = _check_scheme(scheme)
+    workers = check_worker_count(workers)
+    check_workers_python(df.sparkSession, __version__)
+    plan = make_plan(made, workers, seed, None)
+    _check(df, function, share, made, checkpoint, observer)
+    mapping = _Mapping(
+        *_prepared(df, cost_key),
+        tuple(df.columns),
+        function,
+        df.sparkSession.createDataFrame([], schema).schema,
+        made,
+        plan,
+        workers,
+    )
+    if df.isStreaming:
+        folder = None
+        if checkpoint is not None and isinstance(made, ProactiveShuffleGrouping):
+            folder = stream_folder(checkpoint, made, workers, seed)
+            folder.claim()
+            CostControl(folder).begin(plan)
+        result, first = mapping.stream(folder, observer), None
+    elif isinstance(made, ProactiveShuffleGrouping):
+        result, first = mapping.waves(share)
+    else:
+        result, first = mapping.mapped(mapping.placed()), None
+    _FIRST_WAVES[result] = first
+    return result
+
+
+def release(result: DataFrame) -> None:
+    """Let go of the first wave's results, which `balanced_map` persisted for this result of its.
+
+    The result stays valid: Spark would compute the first wave again.
+    """
+    if result not in _FIRST_WAVES:
+        raise SkewlessError(
+            "This DataFrame is not the one that balanced_map gave: keep that one, and hand it to "
+            "release rather than what was derived from it."
+        )
+    first = _FIRST_WAVES[result]
+    if first is not None:
+        first.unpersist()
+        _FIRST_WAVES[result] = None
+
+
+@dataclass(frozen=True)
+class _Mapping:
+    """A function and the rows it shall have: the user's columns, the key's identity and the key.
+
+    On the partition of its worker a row also says what it is expected to cost, and which worker
+    that is. The user's columns may have any names, also twice; for Spark's mapInArrow, which takes
+    fewer, they get others right in front of it. (Below a filter these would be aliases, of which
+    Spark's optimiser compares all with all.)
+    """
+
+    rows: DataFrame
+    names: dict[str, str]
+    columns: tuple[str, ...]
+    function: MapFunction
+    schema: StructType
+    scheme: Scheme
+    plan: Any
+    workers: int
+
+    def placed(self) -> DataFrame:
+        """The rows on the partitions of their workers, by the first plan."""
+        identity = F.col(self.names[_IDENTITY])
+        return self.of_unknown_cost(
+            place(self.rows, identity, self.scheme, self.plan, self.workers)
+        )
+
+    def of_unknown_cost(self, placed: DataFrame) -> DataFrame:
+        """The rows on the partitions of their workers, all of them taken to cost the same."""
+        return self._arrived(placed, F.lit(0.0))
+
+    def _arrived(self, placed: DataFrame, cost: Column) -> DataFrame:
+        names = {self.names[_COST]: cost, self.names[WORKER]: F.spark_partition_id()}
+        whole = placed.withColumns(names).drop(self.names[_SENT])
+        return whole.toDF(*(f"c{i}" for i in range(len(whole.columns))))
+
+    def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
+        """The rows on the partitions of their workers, by a plan or that of the batch."""
+        identity, sent = F.col(self.names[_IDENTITY]), self.names[_SENT]
+        way = in_python(cost_routing(self.scheme, source), _ROUTED, identity)
+        routed = row_by_row(rows).withColumn(sent, way)
+        placed = to_partitions(routed, self.workers, F.col(f"{sent}.worker"))
+        return self._arrived(placed, F.col(f"{sent}.cost"))
+
+    def mapped(self, placed: DataFrame) -> DataFrame:
+        """The function's results, and nothing learned from it."""
+        job = self._job(learning=False, reports=False)
+        return placed.mapInArrow(_running(job), self.schema)
+
+    def timed(self, placed: DataFrame) -> DataFrame:
+        """The function's results, and on a task's last row its report."""
+        job = self._job(learning=self.by_cost, reports=True)
+        schema = StructType([*self.schema.fields]).add(self.report, StringType())
+        return placed.mapInArrow(_running(job), schema)
+
+    @property
+    def report(self) -> str:
+        """The name of the column that carries reports, which no result has."""
+        return free_name(self.schema.names, REPORT)
+
+    @property
+    def by_cost(self) -> bool:
+        """Does the scheme ask what rows cost?"""
+        return isinstance(self.scheme, ProactiveShuffleGrouping)
+
+    def _job(self, learning: bool, reports: bool) -> MapJob:
+        plan = self.plan if learning else None
+        declared = declared_for_map(self.schema)
+        return MapJob(self.function, self.columns, declared, self.by_cost, plan, reports)
+
+    def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
+        """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
+        rows = self.rows
+        first_wave = _in_first_wave(self, share)
+        # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
+        # results comes out again the same, which routing in the order of arrival cannot promise.
+        dealt = rows.filter(first_wave).repartition(self.workers)
+        first = self.timed(self.of_unknown_cost(dealt)).persist()
+        try:
+            report = F.col(self.report)
+            told = first.select(report).filter(report.isNotNull()).collect()
+        except Exception:
+            first.unpersist()
+            raise
+        plan = self._learned([row[0] for row in told])
+        second = self.placed_by_cost(rows.filter(~first_wave), plan)
+        return first.drop(self.report).union(self.mapped(second)), first
+
+    def _learned(self, told: list[str]) -> Any:
+        found = source_reports(told, empty_report(self.scheme, self.plan))
+        if not found:
+            return self.plan
+        merged = reduce(self.scheme.merge, found)
+        return self.scheme.replan(self.plan, merged, Feedback.none(self.workers))
+
+    def stream(self, folder: StreamFolder | None, observer: Observer | None) -> DataFrame:
+        """A stream: every micro-batch follows the plan that the ones before it taught."""
+        placed = self.placed() if folder is None else self.placed_by_cost(self.rows, folder)
+        if folder is None and observer is None:
+            return self.mapped(placed)
+        metric = f"skewless-map-{uuid.uuid4().hex[:12]}"
+        template = empty_report(self.scheme, self.plan) if folder is not None else ()
+
+        scheme, workers = self.scheme.spec, self.workers  # the listener is to hold no DataFrame
+
+        def batch_done(progress: Any) -> None:
+            told = reports(progress, metric)
+            seen = _worker_reports(told, template)
+            if folder is not None:
+                CostControl(folder).learn(int(progress.batchId), told, seen)
+            if observer is not None:
+                observer.saw_batch(scheme, workers, progress, seen)
+
+        after_each_batch(self.rows.sparkSession, metric, batch_done)
+        seen = self.timed(placed).observe(metric, reports_of(self.report))
+        return seen.drop(self.report)
+
+
+def _running(job: MapJob) -> MapFunction:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return job.run(batches)
+
+    return run
+
+
+def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
+    """One report per worker, of its last attempt."""
+    facts = (read_source_report(text, template)[0] for text in told)
+    return last_attempts(WorkerReport(*fact["worker"]) for fact in facts)
+
+
+def _prepared(df: DataFrame, cost_key: Key) -> tuple[DataFrame, dict[str, str]]:
+    """The rows with the identity of their key and the key, and how columns of ours are called."""
+    keys, fields = key_columns(df, cost_key)
+    shown = [to_wire(column, f.dataType) for column, f in zip(keys, fields, strict=True)]
+    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(shown)))
+    ours = (_IDENTITY, _KEY, _COST, _SENT, WORKER)
+    names = {name: free_name(df.columns, f"skewless_{name}") for name in ours}
+    identity = identity_by_bytes(keys, fields).alias(names[_IDENTITY])
+    return df.select("*", identity, key.alias(names[_KEY])), names
+
+
+def _in_first_wave(mapping: _Mapping, share: float) -> Column:
+    """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
+    fields = mapping.rows.schema.fields
+    if all(hashable(field.dataType) for field in fields):
+        hashed = F.xxhash64(F.lit(_WAVE), F.col("*"))
+    else:
+        named = Counter(name.lower() for name in mapping.rows.columns)
+        once = [f for f in fields if named[f.name.lower()] == 1 and hashable(f.dataType)]
+        hashed = F.xxhash64(F.lit(_WAVE), *(column_named(f.name) for f in once))
+    # A condition of which Spark cannot know that it is one of the row alone: else its optimiser
+    # infers it for all names that a column goes by, which takes a minute for 300 of them.
+    drawn = F.when(F.spark_partition_id() >= 0, F.shiftrightunsigned(hashed, 33))
+    return drawn < F.lit(int(share * 2**31))
+
+
+def _check_scheme(scheme: Scheme | str) -> Scheme:
+    made = check_scheme(scheme)
+    if made.learns == "prefix":
+        raise SkewlessError(
+            f"Scheme '{made.spec}' learns which keys are frequent before it routes, and "
+            "balanced_map learns costs: use 'proactive', or 'shuffle' to compare with."
+        )
+    return made
+
+
+def _check(
+    df: DataFrame,
+    function: MapFunction,
+    share: float,
+    scheme: Scheme,
+    checkpoint: str | None,
+    observer: Observer | None,
+) -> None:
+    if not callable(function):
+        raise SkewlessError(
+            f"balanced_map takes a function from batches to batches, as Spark's mapInArrow does, "
+            f"not {function!r}."
+        )
+    check_share("The share of the first wave", share)
+    if not 0 < share < 1:
+        raise SkewlessError(
+            f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."
+        )
+    if df.isStreaming:
+        if checkpoint is None and isinstance(scheme, ProactiveShuffleGrouping):
+            raise SkewlessError(
+                "On a stream each micro-batch learns from those before it: give the folder of the "
+                "stream's checkpoint as checkpoint=, or use the scheme 'shuffle', which learns "
+                "nothing."
+            )
+        return
+    for name, given in (("checkpoint", checkpoint), ("observer", observer)):
+        if given is not None:
+            raise SkewlessError(
+                f"Of a batch there is nothing to keep or to tell between micro-batches, and this "
+                f"DataFrame is no stream: leave {name}= out."
+            )

@@ -1,0 +1,1 @@
+"""What the user sees of a computation: records, progress, Prometheus."""

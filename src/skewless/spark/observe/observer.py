@@ -1,0 +1,265 @@
+"""The Distribution Observer: how even the work was, per run and per micro-batch.
+
+Workers count for themselves and report with their last partial; only the last attempt of a worker
+counts, so a retried stage changes nothing (see `tasks`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from skewless import measures
+from skewless.errors import SkewlessError
+from skewless.spark.observe.observed import Observed
+from skewless.spark.observe.prometheus import Endpoint
+from skewless.spark.report.task import WorkerReport, per_worker, worker_reports
+
+_POLL_S = 0.05
+_REST = 50  # of its time the observer asks at most one part in so many
+RECORDS_KEPT = 10_000
+AWAITED_KEPT = 1_000
+SCHEMA = (
+    "scheme string, workers int, run string, batch long, ended_s double, messages long, "
+    "loads array<long>, imbalance double, stddev double, stddev_percent double, partials long, "
+    "keys long, replication double, seconds double, messages_per_second double, "
+    "busy_s array<double>, flushes long"
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """How even one run or micro-batch was.
+
+    run: the query's run, or the name of a batch job
+    batch: the number of the micro-batch; None for a batch job
+    ended_s: when the last worker ended, in seconds since 1970
+    loads: messages per worker; busy_s: seconds in which each of them folded
+    imbalance, stddev, stddev_percent: of the loads, as in `skewless.measures`
+    partials: what the workers handed to the merge: distinct pairs of key and worker, and more
+        than that only if workers handed partials on early (`flushes` times)
+    keys: distinct keys of this run or batch, as Spark counted them at the merge (late ones, which
+        it drops, are left out); None if the query keeps other state besides
+    replication: partials ÷ keys, the workers per key
+    seconds: how long it took: a micro-batch from trigger to commit, which is the latency of its
+        messages; a batch job from the first worker's start to the last one's end
+    """
+
+    scheme: str
+    workers: int
+    run: str
+    batch: int | None
+    ended_s: float
+    messages: int
+    loads: list[int]
+    imbalance: float
+    stddev: float
+    stddev_percent: float
+    partials: int
+    keys: int | None
+    replication: float | None
+    seconds: float
+    messages_per_second: float
+    busy_s: list[float]
+    flushes: int
+
+
+class Observer:
+    """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
+
+    It keeps the last RECORDS_KEPT records; the log has them all. Of groupings whose action has not
+    run it awaits the last AWAITED_KEPT.
+
+    log: a file to which each record is added as a line of JSON
+    port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
+    """
+
+    def __init__(self, log: str | Path | None = None, port: int | None = None) -> None:
+        self._records: deque[Record] = deque(maxlen=RECORDS_KEPT)
+        self._lock = threading.Lock()
+        self._awaited: deque[_Awaited] = deque(maxlen=AWAITED_KEPT)
+        self._asks = threading.Lock()
+        self._asking: threading.Thread | None = None
+        self._log = None if log is None else Path(log)
+        if self._log is not None and not self._log.parent.is_dir():
+            raise SkewlessError(
+                f"The log '{log}' is in a folder that does not exist: make the folder first."
+            )
+        if self._log is not None and self._log.is_dir():
+            raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")
+        self._endpoint = None if port is None else Endpoint(port)
+
+    @property
+    def port(self) -> int | None:
+        """Where Prometheus finds the endpoint, if there is one."""
+        return None if self._endpoint is None else self._endpoint.port
+
+    def records(self, timeout_s: float = 0.0) -> list[Record]:
+        """The records so far, the last RECORDS_KEPT of them.
+
+        timeout_s: how long to wait for batch jobs that run meanwhile; a grouping whose action never
+        runs counts as one. What has ended is known at once
+        """
+        ends_s = time.monotonic() + timeout_s
+        while self._ask() and time.monotonic() < ends_s:
+            time.sleep(_POLL_S)
+        with self._lock:
+            return list(self._records)
+
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The records so far as a DataFrame."""
+        rows = [dataclasses.astuple(record) for record in self.records()]
+        return spark.createDataFrame(rows, SCHEMA)
+
+    def close(self) -> None:
+        """Stop serving."""
+        if self._endpoint is not None:
+            self._endpoint.close()
+
+    def add(self, record: Record) -> None:
+        """Keep, log and serve a record."""
+        with self._lock:
+            self._records.append(record)
+            if self._log is not None:
+                with self._log.open("a") as log:
+                    log.write(json.dumps(dataclasses.asdict(record)) + "\n")
+            if self._endpoint is not None:
+                self._endpoint.show(record)
+
+    def saw_batch(
+        self,
+        scheme: str,
+        workers: int,
+        progress: Any,
+        seen: list[WorkerReport],
+        states_besides: int = 0,
+    ) -> None:
+        """A micro-batch is done.
+
+        states_besides: how many states it wrote that are of no key
+        """
+        if not seen:
+            return
+        states = progress.stateOperators
+        keys = int(states[0].numRowsUpdated) - states_besides if len(states) == 1 else None
+        seconds = progress.durationMs["triggerExecution"] / 1000
+        run = str(progress.runId)
+        self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))
+
+    def watch(
+        self, scheme: str, workers: int, run: str, partials: Observation, results: Observation
+    ) -> None:
+        """Await a batch job: Spark tells only once its action has run, if it ever does.
+
+        Of an action that failed before any result came, and of one without rows, classic Spark
+        tells the same: nothing was seen. Neither is recorded.
+        """
+        with self._lock:
+            self._awaited.append(_Awaited(scheme, workers, run, Observed(partials, results)))
+            tells = self._log is not None or self._endpoint is not None
+            if tells and (self._asking is None or not self._asking.is_alive()):
+                self._asking = threading.Thread(
+                    target=self._keep_asking, name="skewless-observer", daemon=True
+                )
+                self._asking.start()
+
+    def _keep_asking(self) -> None:
+        """For the log and the endpoint, which nobody asks: ask until no job is awaited."""
+        while True:
+            start_s = time.perf_counter()
+            self._ask()
+            with self._lock:
+                if not self._awaited:
+                    self._asking = None
+                    return
+            time.sleep(max(_POLL_S, _REST * (time.perf_counter() - start_s)))
+
+    def _ask(self) -> bool:
+        """Record the jobs that Spark has told of since; are others still awaited?"""
+        with self._asks:
+            for job in list(self._awaited):
+                try:
+                    record = job.record()
+                except Exception:  # the session ended: there is nothing to tell
+                    told = logging.getLogger(__name__)
+                    told.debug("Run %s was not observed.", job.run, exc_info=True)
+                    record = []
+                if record is not None:
+                    with self._lock, contextlib.suppress(ValueError):  # forgotten meanwhile
+                        self._awaited.remove(job)
+                    for each in record:
+                        self.add(each)
+            return bool(self._awaited)
+
+
+@dataclass(frozen=True, eq=False)
+class _Awaited:
+    """A batch job of which Spark has not told yet."""
+
+    scheme: str
+    workers: int
+    run: str
+    observed: Observed
+
+    def record(self) -> list[Record] | None:
+        """The record, or none if nothing was seen; None as long as no action has ended."""
+        found = self.observed.seen()
+        if found is None:
+            return None
+        at_workers, at_merge = found
+        seen = worker_reports(at_workers.get("reports", []))
+        keys = int(at_merge.get("keys", 0))
+        if not seen or not keys:
+            return []
+        seconds = max(r.ended_s for r in seen) - min(r.started_s for r in seen)
+        return [make_record(self.scheme, self.workers, self.run, None, seen, keys, seconds)]
+
+
+def counted_keys() -> Any:
+    """The aggregate that counts the rows of a result."""
+    return F.count(F.lit(1)).alias("keys")
+
+
+def make_record(
+    scheme: str,
+    workers: int,
+    run: str,
+    batch: int | None,
+    seen: list[WorkerReport],
+    keys: int | None,
+    seconds: float,
+) -> Record:
+    """Measure what the workers reported."""
+    loads = per_worker(seen, "messages", workers)
+    messages = int(loads.sum())
+    partials = sum(report.partials for report in seen)
+    return Record(
+        scheme=scheme,
+        workers=workers,
+        run=run,
+        batch=batch,
+        ended_s=max((report.ended_s for report in seen), default=0.0),
+        messages=messages,
+        loads=[int(load) for load in loads],
+        imbalance=measures.imbalance(loads),
+        stddev=measures.stddev(loads),
+        stddev_percent=measures.stddev_percent(loads),
+        partials=partials,
+        keys=keys,
+        replication=None if keys is None else measures.replication(partials, keys),
+        seconds=seconds,
+        messages_per_second=messages / seconds if seconds > 0 else 0.0,
+        busy_s=per_worker(seen, "busy_s", workers).tolist(),
+        flushes=sum(report.flushes for report in seen),
+    )

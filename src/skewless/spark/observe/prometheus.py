@@ -1,0 +1,69 @@
+"""The newest record for Prometheus, on the loopback interface only."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from skewless.errors import SkewlessError
+
+if TYPE_CHECKING:
+    from skewless.spark.observe.observer import Record
+
+_LOOPBACK = "127.0.0.1"
+_GAUGES = {
+    "imbalance": "(max - mean) / total of the loads of the newest batch",
+    "stddev": "Standard deviation of the loads, in messages",
+    "stddev_percent": "Standard deviation of the loads in per cent of their total",
+    "replication": "Workers per key",
+    "seconds": "How long the newest batch took",
+    "messages_per_second": "Throughput of the newest batch",
+}
+
+
+class Endpoint:
+    """Gauges of the newest record per scheme, and counters of messages per worker."""
+
+    def __init__(self, port: int) -> None:
+        try:
+            import prometheus_client as prometheus
+        except ImportError:
+            raise SkewlessError(
+                "prometheus-client is not installed: install skewless with its extra, "
+                "skewless[spark]."
+            ) from None
+        registry = prometheus.CollectorRegistry()
+        self._gauges = {
+            name: prometheus.Gauge(f"skewless_{name}", text, ["scheme"], registry=registry)
+            for name, text in _GAUGES.items()
+        }
+        self._messages: Any = prometheus.Counter(
+            "skewless_messages", "Messages per worker", ["scheme", "worker"], registry=registry
+        )
+        self._busy_s: Any = prometheus.Counter(
+            "skewless_busy_seconds", "Work per worker", ["scheme", "worker"], registry=registry
+        )
+        try:
+            server, thread = prometheus.start_http_server(port, _LOOPBACK, registry)
+        except (OSError, OverflowError) as error:
+            raise SkewlessError(
+                f"Prometheus cannot be served on {_LOOPBACK}:{port} ({error}): "
+                "give another port, or 0 for a free one."
+            ) from None
+        self._server, self._thread = server, thread
+        self.port: int = server.server_port
+
+    def show(self, record: Record) -> None:
+        """Serve this record from now on."""
+        for name, gauge in self._gauges.items():
+            value = getattr(record, name)
+            if value is not None:
+                gauge.labels(record.scheme).set(value)
+        for worker, (load, busy_s) in enumerate(zip(record.loads, record.busy_s, strict=True)):
+            self._messages.labels(record.scheme, worker).inc(load)
+            self._busy_s.labels(record.scheme, worker).inc(busy_s)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

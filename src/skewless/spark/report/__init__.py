@@ -1,0 +1,1 @@
+"""What tasks tell the driver: who they are, what they did, and the bytes in which they say so."""

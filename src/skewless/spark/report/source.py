@@ -1,0 +1,41 @@
+"""What a source tells the driver of a batch: its report, packed, with its number and attempt."""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from skewless.schemes.api import Arrays
+from skewless.spark.report.codec import pack, unpack
+
+
+def reports_of(column: str) -> Column:
+    """The aggregate that gathers reports for `observe`."""
+    return F.collect_list(column).alias("reports")
+
+
+def source_report(facts: Mapping[str, Any], report: Arrays) -> str:
+    """The report of one source as text, with its number and attempt; sketches are mostly zeros."""
+    return base64.b64encode(zlib.compress(pack(facts, report), level=1)).decode()
+
+
+def read_source_report(text: str, template: Arrays) -> tuple[dict[str, Any], Arrays]:
+    """The facts and the report of a source."""
+    facts, (report,) = unpack(zlib.decompress(base64.b64decode(text)), template)
+    return facts, report
+
+
+def source_reports(observed: Iterable[str], template: Arrays) -> list[Arrays]:
+    """One report per source, of its last attempt, ordered by source."""
+    last: dict[int, tuple[int, Arrays]] = {}
+    for text in observed:
+        facts, report = read_source_report(text, template)
+        source, attempt = facts["source"], facts["attempt"]
+        if source not in last or last[source][0] < attempt:
+            last[source] = attempt, report
+    return [last[source][1] for source in sorted(last)]

@@ -1,0 +1,121 @@
+"""Learning a plan from a DataFrame, before it is routed: one pass over a sample of its keys.
+
+    plan = learn(df, "word", "distribution-aware:theta=0.001", 50)
+    counts = group(df, "word", "distribution-aware:theta=0.001", 50, plan=plan).fold(folds.count())
+
+Every task runs the scheme's own kernel over the identities that it reads, as a source of the
+simulator does, and sends its report; the driver merges the reports and plans. (Spark's
+`approx_top_k` would name the hot keys too, but not what is left in each bucket of the others.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from skewless._version import __version__
+from skewless.compiled.shipping import Shipment
+from skewless.errors import SkewlessError
+from skewless.schemes import Feedback, Scheme
+from skewless.schemes.api import Arrays
+from skewless.spark.input.checks import (
+    Key,
+    check_scheme,
+    check_server,
+    check_share,
+    check_worker_count,
+    key_columns,
+    whole,
+)
+from skewless.spark.input.wire import identity
+from skewless.spark.input.workers_python import check_workers_python
+from skewless.spark.report.codec import pack, unpack
+from skewless.spark.report.task import Task
+from skewless.spark.routing.route import TaskRouter
+
+_REPORT = "partition int, messages long, report binary"
+_REPORT_ARROW = pa.schema(
+    [("partition", pa.int32()), ("messages", pa.int64()), ("report", pa.binary())]
+)
+
+
+def learn(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str,
+    workers: int,
+    *,
+    sample: float = 0.1,
+    seed: int = 0,
+) -> Arrays:
+    """A plan of the scheme that knows the hot keys of this DataFrame; runs one job.
+
+    Hand it to `route`, `repartition` or `group` as plan=, with the same scheme and workers. For
+    distribution-aware and graded-planned it becomes a Column expression; d-choices, w-choices and
+    dynamic start from it with the head already known.
+
+    sample: share of the rows to learn from, drawn at random; 1 reads every row
+    """
+    check_server(df)
+    made = check_scheme(scheme)
+    if type(made).report is Scheme.report:
+        raise SkewlessError(
+            f"Scheme '{made.spec}' learns nothing from the keys: leave plan= out, or use for "
+            "example 'distribution-aware' or 'd-choices'."
+        )
+    check_share("The sample", sample)
+    if not 0 < sample <= 1:
+        raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
+    if df.isStreaming:
+        raise SkewlessError(
+            "A plan is learned from a batch DataFrame, not from a stream: read a part of the "
+            "stream's data as a batch, or let the stream follow its hot keys while it runs."
+        )
+    first = made.plan(check_worker_count(workers), whole("seed", seed))
+    check_workers_python(df.sparkSession, __version__)
+    identities = df.select(identity(*key_columns(df, key)).alias("identity"))
+    if sample < 1:
+        identities = identities.sample(sample, seed)
+    found = identities.mapInArrow(_reporting(made, first), _REPORT).collect()
+    if not found:
+        raise SkewlessError(
+            "There is nothing to learn from: the DataFrame has no rows."
+            if sample == 1
+            else f"There is nothing to learn from: the sample of {sample:g} of the DataFrame's "
+            "rows is empty; give more rows or a larger sample=."
+        )
+    return _planned(made, first, [bytes(r.report) for r in sorted(found)], workers)
+
+
+def _reporting(scheme: Scheme, plan: Arrays) -> Any:
+    """What a task runs: its rows through the kernel, then one row with its report."""
+
+    shipped = Shipment((scheme, plan), lambda: scheme.warm_up(plan))
+
+    def report(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        partition = Task.current().partition
+        router = TaskRouter(*shipped.value, partition)
+        for batch in batches:
+            router.route(batch.column(0).to_numpy())
+        if router.messages:
+            columns = [[partition], [router.messages], [pack({}, router.report())]]
+            arrays = [pa.array(c, k) for c, k in zip(columns, _REPORT_ARROW.types, strict=True)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=_REPORT_ARROW)
+
+    return report
+
+
+def _planned(scheme: Scheme, first: Any, packed: list[bytes], workers: int) -> Arrays:
+    shape = scheme.report(first, scheme.tally(first, 0))
+    reports = [unpack(data, shape)[1][0] for data in packed]
+    plan: Any = scheme.replan(first, reduce(scheme.merge, reports), Feedback.none(workers))
+    if "start" in plan._fields:
+        # The sample was only looked at: no worker has got anything yet that others must even out.
+        plan = plan._replace(start=np.zeros(workers))
+    learned: Arrays = plan
+    return learned

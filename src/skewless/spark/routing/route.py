@@ -1,0 +1,225 @@
+"""Which worker handles each row: a column of worker numbers, and the shuffle that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from skewless._version import __version__
+from skewless.compiled.shipping import Shipment
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme
+from skewless.schemes.api import Arrays
+from skewless.spark.input.checks import (
+    DEFAULT,
+    Key,
+    Salt,
+    check_scheme,
+    check_server,
+    column_named,
+    hashable,
+    key_columns,
+    make_plan,
+    name_rule,
+    salt_columns,
+    worker_count,
+)
+from skewless.spark.input.version import (
+    ArrowFunction,
+    arrow_function,
+    notices_other_order,
+    to_partitions,
+)
+from skewless.spark.input.wire import identity as key_identity
+from skewless.spark.input.workers_python import check_workers_python
+from skewless.spark.report.task import Task
+from skewless.spark.routing.columns import worker_of
+
+
+def route(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str = DEFAULT,
+    workers: int | None = None,
+    *,
+    seed: int = 0,
+    column: str = "worker",
+    plan: Arrays | None = None,
+    salt: Key | None = None,
+) -> DataFrame:
+    """The DataFrame with a column that names each row's worker, 0 … workers − 1.
+
+    The same seed and the same order of rows give the same route.
+
+    key: a column's name, a Column, or a list of them
+    scheme: a scheme or its spec string, such as "partial:choices=5"; `graded` if not given
+    workers: as many as Spark's own shuffles have partitions, if not given
+    column: the name of the new column
+    plan: a plan of the scheme, learned before; else its first plan
+    salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
+        column's name, a Column or a list of them; else all other columns
+    """
+    check_server(df)
+    rows, worker = _routing(df, key, scheme, worker_count(df, workers), seed, plan, salt)
+    _check_free(df, column)
+    return rows.withColumn(column, worker)
+
+
+def repartition(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str = DEFAULT,
+    workers: int | None = None,
+    *,
+    seed: int = 0,
+    column: str | None = None,
+    plan: Arrays | None = None,
+    salt: Key | None = None,
+) -> DataFrame:
+    """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
+
+    column: keep the worker numbers under this name; else they are dropped
+    plan, salt: as for `route`
+    """
+    check_server(df)
+    count = worker_count(df, workers)
+    if column is not None:
+        routed = route(df, key, scheme, count, seed=seed, column=column, plan=plan, salt=salt)
+        return to_partitions(routed, count, F.col(column))
+    rows, worker = _routing(df, key, scheme, count, seed, plan, salt)
+    # The expression stands in the shuffle itself: a column of worker numbers would travel too.
+    return to_partitions(rows, count, worker)
+
+
+def place(
+    df: DataFrame,
+    identity: Column,
+    scheme: Scheme,
+    plan: Arrays,
+    workers: int,
+    salted: Column | None = None,
+) -> DataFrame:
+    """The rows on the partitions of their workers; see `routing`."""
+    rows, worker = routing(df, identity, scheme, plan, salted)
+    return to_partitions(rows, workers, worker)
+
+
+def _routing(
+    df: DataFrame,
+    key: Key,
+    scheme: Scheme | str,
+    workers: int,
+    seed: int,
+    plan: Arrays | None,
+    salt: Key | None,
+) -> tuple[DataFrame, Column]:
+    made = check_scheme(scheme)
+    used = make_plan(made, workers, seed, plan)
+    keys, fields = key_columns(df, key)
+    found = salt_of(df, fields, made, used, salt)
+    salted = None if found is None else found.hashed
+    return routing(df, key_identity(keys, fields), made, used, salted)
+
+
+def salt_of(
+    df: DataFrame, key: Sequence[StructField], scheme: Scheme, plan: Arrays, salt: Key | None
+) -> Salt | None:
+    """The salt, if the plan becomes an expression that needs one; a wrong one is refused anyway."""
+    table = scheme.table(plan)
+    needed = table is not None and table.splits
+    if salt is None and not needed:
+        return None
+    found = salt_columns(df, key, salt)
+    return found if needed else None
+
+
+def routing(
+    df: DataFrame, identity: Column, scheme: Scheme, plan: Arrays, salted: Column | None = None
+) -> tuple[DataFrame, Column]:
+    """The rows to route, and the worker of each, from the identity of its key.
+
+    Without a tally the plan becomes an expression; else the compiled kernel runs in Python workers.
+    So it does for a plan that splits keys where no salt tells their rows apart: it numbers them.
+
+    salted: the hash of the row's salt
+    """
+    table = scheme.table(plan)
+    if table is not None and (salted is not None or not table.splits):
+        return df, worker_of(identity, table, salted)
+    return row_by_row(df), in_python(_kernel(scheme, plan), "int", identity)
+
+
+def row_by_row(df: DataFrame) -> DataFrame:
+    """The same rows, ready to be routed by their order.
+
+    Where Spark would not notice that a retried task saw them in another order, they are put into
+    one that depends on nothing but the rows. Else they are only made rows, not columns as a file
+    was read in: Spark hands columns to Arrow functions as they are, but turns them into rows, and
+    the rows into columns again, to keep what the function does not take, a fifth of all the time.
+    """
+    check_workers_python(df.sparkSession, __version__)
+    if notices_other_order(df):
+        return df.where(F.spark_partition_id() >= 0)  # true of all, and Spark cannot know
+    if df.isStreaming:
+        raise SkewlessError(
+            "On a stream, schemes that count what they send are exact under retries only from "
+            f"Spark 4.2 on, and this is {df.sparkSession.version}: use 'key' or a learned plan, or "
+            "group each micro-batch as a batch in foreachBatch."
+        )
+    hashed = [column_named(f.name) for f in df.schema.fields if hashable(f.dataType)]
+    return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
+
+
+def in_python(function: ArrowFunction, returns: str, identity: Column) -> Column:
+    """What a function of Arrow batches says of each key's identity."""
+    return arrow_function(function, returns)(identity)
+
+
+class TaskRouter:
+    """One source: the tally of one task, which starts empty and sees the task's rows in order."""
+
+    def __init__(self, scheme: Scheme, plan: Arrays, source: int) -> None:
+        self.scheme, self.plan = scheme, plan
+        self.tally = scheme.tally(plan, source)
+        self.messages = 0
+
+    def route(self, identities: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The worker of each row of a batch."""
+        count = identities.size
+        out = np.empty(count, np.int32)
+        self.tally = self.scheme.reserve(self.tally, count)
+        times = np.arange(self.messages, self.messages + count, dtype=np.float64)
+        keys = identities.view(np.uint64)
+        self.scheme.send(self.plan, self.tally, keys, times, out)
+        self.messages += count
+        return out
+
+    def report(self) -> Arrays:
+        """What the driver may learn from this source."""
+        return self.scheme.report(self.plan, self.tally)
+
+
+def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
+    shipped = Shipment((scheme, plan), lambda: scheme.warm_up(plan))
+
+    def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        router = TaskRouter(*shipped.value, Task.current().partition)
+        for batch in batches:
+            yield pa.array(router.route(batch.to_numpy()))
+
+    return workers_of
+
+
+def _check_free(df: DataFrame, column: str) -> None:
+    same = name_rule(df)
+    if same(column) in map(same, df.columns):
+        raise SkewlessError(
+            f"The DataFrame already has a column '{column}': "
+            "name the worker column otherwise with column=."
+        )
