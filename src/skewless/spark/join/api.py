@@ -116,7 +116,7 @@ def learn_join(
     It may be used on other rows than these, so it has only splits that are exact for any rows.
 
     on, how, workers, salt, result_weight, target: as for `join`
-    sample: share of the rows to read, drawn at random; else a twentieth, or more of small tables
+    sample: share of the rows to read, drawn at random; else 1 %, or more of small tables
     """
     kind, keys, _ = _checked(left, right, on, how)
     if left.isStreaming or right.isStreaming:

@@ -1,13 +1,16 @@
 """How many rows each hot key has on either side: passes over the keys, and nothing else.
 
-The first reads a twentieth of the rows, drawn at random, and counts them by key: hot keys stand
+The first reads a few per cent of the rows, drawn at random, and counts them by key: hot keys stand
 out, and all others are summed by the partition that Spark's hash sends them to. What a sample
 cannot tell is how few partners a hot key has, so a side with such keys is read once more, to count
-these alone. Small tables are read whole. A key that was seen in a sample exists.
+these alone. Tables that Spark takes for small are read whole. A key that was seen in a sample
+exists.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -28,10 +31,13 @@ I64 = npt.NDArray[np.int64]
 
 LEAST_SHARE = 0.02  # of a partition's mean load: what makes a key worth a place of its own
 MOST_HOT = 2000
-SAMPLE = 0.05
-_ENOUGH = 200_000  # rows in a sample
+SAMPLE = 0.01
+_ENOUGH = 100_000  # rows in a sample
+_SMALL = 32 << 20  # bytes of keys that are all read: one job, and nothing to guess
 _SURE = 100  # rows of a key in a sample: an error of a tenth
 _SOME = 10
+_BYTES = re.compile(r"sizeInBytes=([\d.E+]+) ([KMGTPE]i)?B")
+_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _NULL = -1  # the place of rows with a null in the key
 
 
@@ -104,19 +110,26 @@ def count(
 ) -> Sizes:
     """Count the rows of a join's keys; runs one to three jobs.
 
-    sample: share of the rows to read; else a twentieth, or more of small tables
+    sample: share of the rows to read; else a few per cent, or more of small tables
     """
     names = [f"k{i}" for i in range(len(keys.types))]
     sides = [_keys_of(left, keys.left, names), _keys_of(right, keys.right, names)]
-    share = sample or SAMPLE
+    share = sample or (1.0 if estimated_bytes(sides[0].unionAll(sides[1])) <= _SMALL else SAMPLE)
     drawn = _Drawn.read(sides, names, partitions, share, seed)
-    if sample is None and drawn.rows < _ENOUGH:
+    if share < 1 and sample is None and drawn.rows < _ENOUGH:
         share = min(1.0, 2 * _ENOUGH * share / max(1, drawn.rows))
         drawn = _Drawn.read(sides, names, partitions, share, seed)
     hot = drawn.candidates(kind, result_weight)
     n = _exact(sides[0], hot, hot.left, hot.right, share)
     m = _exact(sides[1], hot, hot.right, hot.left, share)
     return drawn.sizes(hot, n, m)
+
+
+def estimated_bytes(df: DataFrame) -> float:
+    """How large Spark takes a DataFrame to be before it runs; infinite where it does not say."""
+    words = df.sparkSession.sql("explain cost select * from {df}", df=df).first()
+    found = None if words is None else _BYTES.search(words[0])
+    return math.inf if found is None else float(found[1]) * 1024 ** _UNITS.index(found[2] or "")
 
 
 def _keys_of(df: DataFrame, side: Side, names: list[str]) -> DataFrame:
@@ -164,7 +177,8 @@ class _Drawn:
     ) -> _Drawn:
         """Draw and count; runs a job."""
         parts = [
-            (df.sample(share, seed + i) if share < 1 else df).select(
+            # Half the time that `DataFrame.sample` takes.
+            (df.where(F.rand(seed + i) < share) if share < 1 else df).select(
                 *names, F.lit(1 - i).alias("l")
             )
             for i, df in enumerate(sides)
