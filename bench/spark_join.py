@@ -192,7 +192,7 @@ def wall(bench):
             time.sleep(delay_s * batch.num_rows)
             yield batch
 
-    n, keys = bench.size(600_000), 20_000
+    n, keys = bench.size(1_200_000), 20_000
     left = bench.table("slow", zipf(n, keys, 1.5, 4), "x")
     right = bench.table("per-key", np.arange(keys).repeat(2), "y")
     ideal_s = 2 * n * delay_s / WORKERS
@@ -319,8 +319,9 @@ def real(bench, data):
                 work = tasks_of_joins(events)
                 rows.append({
                     "data": name, "join": case, "way": way,
-                    "rows out": f"{work[:, 1].sum():,.0f}", "seconds": round(taken, 1),
-                    "in + out": round(unevenness(work.sum(axis=1), PARTITIONS), 2),
+                    "tasks": len(work), "rows out": f"{work[:, 1].sum():,.0f}",
+                    "seconds": round(taken, 1),
+                    "in + out": round(unevenness(work.sum(axis=1), len(work)), 2),
                 })  # fmt: skip
     CONSOLE.print(table("Real joins, largest task over the mean", rows))
 

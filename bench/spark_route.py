@@ -38,7 +38,7 @@ from pyspark.sql import functions as F
 
 from skewless.hashing import identities
 from skewless.schemes import scheme_of
-from skewless.spark import learn, repartition
+from skewless.spark import Plan, learn, repartition
 
 KEYS = 1_000_000
 HOT_KEYS = "distribution-aware:theta=1.35e-4,epsilon=2e-5"  # about 200 keys at z = 1.5
@@ -63,18 +63,16 @@ def write_stream(folder: Path, rows: int, z: float) -> None:
         pq.write_table(table, folder / f"part-{part}.parquet")
 
 
-def split_plan(workers: int, seed: int, count: int) -> Any:
+def split_plan(workers: int, seed: int, count: int) -> Plan:
     """A plan of graded-planned that splits that many of the hottest keys."""
-    random = np.random.default_rng(2)
-    return (
-        scheme_of("graded-planned")
-        .plan(workers, seed)
-        ._replace(
-            head_keys=identities(pa.array([f"word-{i}" for i in range(count)])),
-            head_starts=np.arange(count + 1) * SLOTS,
-            head_workers=random.integers(0, workers, count * SLOTS).astype(np.int32),
-        )
+    random, scheme = np.random.default_rng(2), scheme_of("graded-planned")
+    first: Any = scheme.plan(workers, seed)
+    arrays = first._replace(
+        head_keys=identities(pa.array([f"word-{i}" for i in range(count)])),
+        head_starts=np.arange(count + 1) * SLOTS,
+        head_workers=random.integers(0, workers, count * SLOTS).astype(np.int32),
     )
+    return Plan(scheme, workers, seed, ("key string",), 0, 1.0, arrays)
 
 
 def session(master: str) -> SparkSession:
@@ -92,7 +90,7 @@ def session(master: str) -> SparkSession:
 
 def split_way(df: DataFrame, workers: int, seed: int, count: int) -> Callable[[], DataFrame]:
     plan = split_plan(workers, seed, count)
-    return lambda: repartition(df, "key", "graded-planned", workers, plan=plan)
+    return lambda: repartition(df, "key", plan)
 
 
 def seconds(df: DataFrame) -> float:
@@ -130,12 +128,12 @@ def main() -> None:
         df = spark.read.parquet(folder)
         seed = even_seed(df, given.workers)
         began = time.perf_counter()
-        plan: Any = learn(df, "key", HOT_KEYS, given.workers, seed=seed)
+        plan = learn(df, "key", HOT_KEYS, given.workers, seed=seed)
         learning_s = time.perf_counter() - began
         ways: dict[str, Callable[[], DataFrame]] = {
             "Spark's repartition": lambda: df.repartition(given.workers, "key"),
             "Column (key)": lambda: repartition(df, "key", "key", given.workers, seed=seed),
-            "Column (hot keys)": lambda: repartition(df, "key", HOT_KEYS, given.workers, plan=plan),
+            "Column (hot keys)": lambda: repartition(df, "key", plan),
             **{
                 f"Column ({count} split)": split_way(df, given.workers, seed, count)
                 for count in SPLIT_KEYS

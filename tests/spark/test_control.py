@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +20,12 @@ from skewless.spark import Observer, group
 from skewless.spark.adapt import plans
 from skewless.spark.adapt.control import Control
 from skewless.spark.adapt.plans import KEPT, Learned, empty_report, stream_folder, write_once
-from skewless.spark.report.codec import flatten
+from skewless.spark.report.codec import UnreadableError, flatten, pack, unpack
 from skewless.spark.report.source import source_report, source_reports
 from skewless.spark.report.task import WorkerReport
 from tests.spark.streams import Files, eventually, run_to_end
+
+CHECKPOINTS = Path(__file__).parents[1] / "checkpoints"
 
 
 def words(seed, count=4000):
@@ -242,3 +246,37 @@ def test_damaged_or_foreign_folders_are_refused(tmp_path):
         folder.claim()
     with pytest.raises(SkewlessError, match="holds no plan for batch 3"):
         stream_folder(str(tmp_path / "elsewhere"), scheme_of("partial"), 2, 0).settle(3)
+
+
+@pytest.mark.parametrize("spec", ["d-choices", "dynamic", "graded"])
+def test_a_stream_goes_on_from_a_checkpoint_of_format_1(spec):
+    folder = stream_folder(str(CHECKPOINTS / "format-1" / spec), scheme_of(spec), 4, 1)
+    folder.claim()
+    learned = folder.used(7)
+    assert (learned.messages, learned.replans, learned.loads.sum()) == (2000, 1, 2000)
+    first = folder.first_plan()
+    assert [a.dtype for a in flatten(learned.plan)] == [a.dtype for a in flatten(first)]
+    assert int(learned.plan.workers[0]) == 4
+    assert not all(
+        np.array_equal(a, b) for a, b in zip(flatten(learned.plan), flatten(first), strict=True)
+    )
+
+
+def test_plans_of_other_fields_are_refused_not_misread():
+    Before = namedtuple("Before", "loads counts")
+    After = namedtuple("After", "counts loads")
+    data = pack({}, Before(np.zeros(2), np.ones(2)))
+    with pytest.raises(UnreadableError, match="of another version"):
+        unpack(data, namedtuple("Grown", "loads counts more")(np.zeros(2), np.ones(2), np.ones(1)))
+    _, (read,) = unpack(data, After(np.zeros(2), np.zeros(2)))
+    assert (read.loads.tolist(), read.counts.tolist()) == ([0, 0], [1, 1])
+    with pytest.raises(UnreadableError, match="its field 'counts'"):
+        unpack(data, Before(np.zeros(2), np.ones(2, np.int64)))
+
+
+def test_a_damaged_plan_is_one_sentence(tmp_path):
+    folder = partial_folder(tmp_path)[0]
+    (path,) = (folder.root / "plans").iterdir()
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(SkewlessError, match=r"is damaged: delete the folder"):
+        folder.used(0)

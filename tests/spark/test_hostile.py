@@ -67,7 +67,7 @@ def test_columns_may_have_any_name_also_twice(df, names):
     assert mapped.columns == named.columns
     same_rows(mapped.toDF("a", "b", "c"), df.toDF("a", "b", "c"))
     planned = learn(named, key, "graded-planned", 2)
-    placed = repartition(named, key, "graded-planned", 2, plan=planned)
+    placed = repartition(named, key, planned)
     same_rows(placed.toDF("a", "b", "c"), df.toDF("a", "b", "c"))
     sizes = group(named, key, "key", 2).apply(
         lambda table: pa.table({"n": [len(table.column_names)]}), "n long"

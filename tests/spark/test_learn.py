@@ -58,15 +58,17 @@ def test_the_plan_is_the_one_that_as_many_sources_of_the_simulator_make(words, p
         scheme.route(first, tally, keys, ones, ones, out)
         mine = scheme.report(first, tally)
         report = mine if report is None else scheme.merge(report, mine)
-    assert arrays_of(plan) == arrays_of(scheme.replan(first, report, Feedback.none(7)))
+    assert arrays_of(plan.arrays) == arrays_of(scheme.replan(first, report, Feedback.none(7)))
 
 
 def test_a_plan_with_200_hot_keys_routes_as_the_kernel_does_without_python(words, plan):
     hot = identities(pa.array([f"wörd-{i}" for i in range(HOT)]))
-    assert set(plan.head_keys.tolist()) == set(hot.tolist())
-    routed = route(words, "w", AWARE, 7, plan=plan)
+    assert set(plan.arrays.head_keys.tolist()) == set(hot.tolist())
+    routed = route(words, "w", plan)
     rows = routed.collect()
-    expected = kernel_route(scheme_of(AWARE), plan, identities(pa.array([r.w for r in rows])))
+    expected = kernel_route(
+        scheme_of(AWARE), plan.arrays, identities(pa.array([r.w for r in rows]))
+    )
     assert [r.worker for r in rows] == expected.tolist()
     loads = np.bincount(expected)
     assert loads.max() <= 1.05 * loads.mean()
@@ -75,13 +77,13 @@ def test_a_plan_with_200_hot_keys_routes_as_the_kernel_does_without_python(words
 @pytest.mark.parametrize("spec", [AWARE, "d-choices", "w-choices", "dynamic"])
 def test_results_under_a_learned_plan_are_those_of_a_plain_group_by(words, spec):
     learned = learn(words, "w", spec, 7, sample=0.5)
-    counted = group(words, "w", spec, 7, plan=learned).fold(folds.count(), folds.sum("id"))
+    counted = group(words, "w", learned).fold(folds.count(), folds.sum("id"))
     plain = words.groupBy("w").agg(F.count("*"), F.sum("id"))
     assert sorted(map(tuple, counted.collect())) == sorted(map(tuple, plain.collect()))
 
 
 def test_all_rows_of_a_key_meet_under_a_learned_plan(words, plan):
-    together = group(words, "w", AWARE, 7, plan=plan).apply(
+    together = group(words, "w", plan).apply(
         lambda rows: pa.table({"w": rows["w"][:1], "rows": [rows.num_rows]}), "w string, rows long"
     )
     counts = {r.w: r["rows"] for r in together.collect()}
@@ -94,16 +96,16 @@ def test_sources_know_the_head_from_the_first_row_and_start_from_even_loads(spar
     rows = rows.toDF("k")
     learned = learn(rows, "k", spec, 10, sample=1)
     hot = int(identities(np.zeros(1, np.int64))[0])
-    assert hot in learned.head_keys.tolist()
-    assert learned.start.tolist() == [0] * 10
+    assert hot in learned.arrays.head_keys.tolist()
+    assert learned.arrays.start.tolist() == [0] * 10
     few = spark.range(0, 8, 1, 1).select(F.lit(0).cast("long").alias("k"))
-    assert len({r.worker for r in route(few, "k", spec, 10, plan=learned).collect()}) > 2
+    assert len({r.worker for r in route(few, "k", learned).collect()}) > 2
 
 
 def test_the_same_sample_gives_the_same_plan(words):
     plans = [learn(words, "w", "distribution-aware:theta=0.05", 4, sample=0.2) for _ in range(2)]
-    assert arrays_of(plans[0]) == arrays_of(plans[1])
-    assert plans[0].epoch[0] == 1
+    assert arrays_of(plans[0].arrays) == arrays_of(plans[1].arrays)
+    assert plans[0].arrays.epoch[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,8 @@ def test_the_same_sample_gives_the_same_plan(words):
         (AWARE, {"sample": 1}, "nothing to learn from: the DataFrame has no rows"),
         (AWARE, {"sample": 0}, r"share of the rows in \(0, 1\], not 0"),
         (AWARE, {"sample": 2}, r"share of the rows in \(0, 1\], not 2"),
-        ("key", {}, "Scheme 'key' learns nothing from the keys"),
+        ("key", {}, "Scheme 'key' learns nothing from a sample of the keys"),
+        ("graded", {}, "Scheme 'graded' learns nothing from a sample of the keys"),
         ("off-greedy", {}, "must see every key before"),
     ],
 )

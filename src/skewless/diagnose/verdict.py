@@ -175,7 +175,7 @@ def _code(scheme: str, work: Work, workers: int, reading: Reading) -> str:
     body = (
         f'READ_DF\nplan = learn(df, {key}, "{scheme}", {workers})\n'
         "row = F.monotonically_increasing_id()  # or a column that tells rows of a key apart\n"
-        f'grouped = group(df, {key}, "{scheme}", workers={workers}, plan=plan, salt=row)\n'
+        f"grouped = group(df, {key}, plan, salt=row)\n"
         "result = grouped.fold(folds.count())  # put your own fold here\n"
     )
     return script(reading, ("from pyspark.sql import functions as F", _FOLDS, _LEARN), body)
@@ -191,15 +191,14 @@ READ_DF
 
 
 def _group_code(scheme: str, workers: int, reading: Reading) -> str:
-    key, plan = reading.key, ""
+    key, learned, given = reading.key, "", f'"{scheme}", workers={workers}'
     if scheme != PLAIN:
-        plan = f'plan = learn(df, {key}, "{scheme}", {workers})\n'
-    given = ", plan=plan" if plan else ""
+        learned, given = f'plan = learn(df, {key}, "{scheme}", {workers})\n', "plan"
     body = (
-        f'{_WHOLE}{plan}grouped = group(df, {key}, "{scheme}", workers={workers}{given})\n'
+        f"{_WHOLE}{learned}grouped = group(df, {key}, {given})\n"
         'result = grouped.apply(function, "rows long")\n'
     )
-    return script(reading, ("import pyarrow as pa", _LEARN if plan else _GROUP), body)
+    return script(reading, ("import pyarrow as pa", _LEARN if learned else _GROUP), body)
 
 
 _ROWS = """\

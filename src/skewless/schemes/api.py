@@ -128,6 +128,8 @@ class Scheme(Described, ABC):
     """Length of a note."""
     signal_floats: ClassVar[int] = 1
     """Length of a signal."""
+    plans_keys: ClassVar[bool] = False
+    """A plan that was learned from a sample knows keys, so it is worth learning before a job."""
     knows_costs: ClassVar[bool] = False
     """A message's weight is its cost, known before it is served."""
 

@@ -111,6 +111,7 @@ class DistributionAware(Scheme):
     half_life: float | None = None
 
     name: ClassVar[str] = "distribution-aware"
+    plans_keys: ClassVar[bool] = True
     learns: ClassVar[Any] = "prefix"
     choose: ClassVar[Any] = staticmethod(choose)
 

@@ -193,6 +193,7 @@ class DynamicKeyGrouping(Scheme):
     clock: Literal["messages", "event"] = "messages"
 
     name: ClassVar[str] = "dynamic"
+    plans_keys: ClassVar[bool] = True
     least_workers: ClassVar[int] = NARROWEST
     choose: ClassVar[Any] = staticmethod(choose)
     hear: ClassVar[Any] = staticmethod(hear_true_load)

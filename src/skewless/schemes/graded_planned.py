@@ -121,6 +121,7 @@ class PlannedGradedChoices(Scheme):
     half_life: float | None = None
 
     name: ClassVar[str] = "graded-planned"
+    plans_keys: ClassVar[bool] = True
     learns: ClassVar[Any] = "prefix"
     knows_costs: ClassVar[bool] = True
     choose: ClassVar[Any] = staticmethod(choose)

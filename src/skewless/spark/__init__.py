@@ -24,6 +24,7 @@ from skewless.spark.lab.compare import Comparison, compare  # noqa: E402
 from skewless.spark.map.balanced import balanced_map, release  # noqa: E402
 from skewless.spark.observe.observer import Observer  # noqa: E402
 from skewless.spark.routing.learn import learn  # noqa: E402
+from skewless.spark.routing.plan import Plan  # noqa: E402
 from skewless.spark.routing.route import repartition, route  # noqa: E402
 from skewless.spark.state.per_worker import per_worker  # noqa: E402
 
@@ -32,6 +33,7 @@ __all__ = [
     "Grouping",
     "JoinPlan",
     "Observer",
+    "Plan",
     "Verification",
     "balanced_map",
     "compare",

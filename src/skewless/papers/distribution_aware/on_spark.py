@@ -175,8 +175,8 @@ def _throughputs(
         expected = sorted(map(tuple, rest.groupBy("cell").count().collect()))
         for k in INSTANCES:
             for scheme in ("modulo", OURS):
-                plan = learn(first, "cell", OURS, k, sample=1) if scheme == OURS else None
-                grouped = group(rest, "cell", scheme, k, plan=plan)
+                way = learn(first, "cell", OURS, k, sample=1) if scheme == OURS else scheme
+                grouped = group(rest, "cell", way, k)
                 grouped.fold(folds.count()).collect()  # starts the Python workers
                 start_s = time.perf_counter()
                 counted = grouped.fold(fold).collect()

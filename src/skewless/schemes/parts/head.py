@@ -10,7 +10,7 @@ or each of the first 1/θ messages of a stream would make its key head.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -78,6 +78,7 @@ def less_loaded(loads: F64, key: np.uint64, seeds: U64, workers: int) -> tuple[n
 class HeadScheme(Scheme):
     """Base of the two; parameters as there."""
 
+    plans_keys: ClassVar[bool] = True
     theta: float | None = None
     half_life: float | None = None
 

@@ -24,7 +24,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.adapt.facts import StateFacts
-from skewless.spark.report.codec import pack, unpack
+from skewless.spark.report.codec import UnreadableError, pack, unpack
 
 FORMAT = 1
 KEPT = 100
@@ -169,7 +169,14 @@ class StreamFolder:
     def _read(self, number: int) -> Learned:
         plan = self.first_plan()
         report = empty_report(self.scheme, plan)
-        facts, states = unpack(self._plan(number).read_bytes(), np.empty(0), plan, report)
+        path = self._plan(number)
+        try:
+            facts, states = unpack(path.read_bytes(), np.empty(0), plan, report)
+        except UnreadableError as error:
+            raise SkewlessError(
+                f"The plan '{path}' is {error}: delete the folder '{self.root}', and the stream "
+                "goes on with a first plan; results do not depend on it."
+            ) from None
         loads, plan, pending = states
         return Learned(plan, pending, facts["messages"], facts["replans"], loads)
 

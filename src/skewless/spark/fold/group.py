@@ -34,15 +34,14 @@ from skewless.spark.input.checks import (
     Salt,
     check_scheme,
     check_server,
-    make_plan,
     whole,
-    worker_count,
 )
 from skewless.spark.input.conform import declared_for_apply
 from skewless.spark.input.keys import SALT, Keys, group_keys
 from skewless.spark.input.types import arrow_type
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.observe.observer import Observer
+from skewless.spark.routing.plan import Plan, chosen
 from skewless.spark.routing.route import place, salt_of
 
 MOST_KEYS = 1_000_000
@@ -52,11 +51,11 @@ MOST_BYTES = 256 << 20
 def group(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str | None = None,
+    scheme: Scheme | str | Plan | None = None,
     workers: int | None = None,
     *,
     seed: int = 0,
-    plan: Arrays | None = None,
+    plan: Plan | Arrays | None = None,
     salt: Key | None = None,
     checkpoint: str | None = None,
     observer: Observer | None = None,
@@ -66,7 +65,8 @@ def group(
     """Group rows by key for `fold`, with the work spread over workers by a scheme.
 
     key: a name, a Column or a list of them, among them at most one `F.window(…)`
-    scheme: `graded` if not given; `apply` then takes one with one worker per key
+    scheme: a scheme, its spec string, or a plan that `learn` gave; `graded` if not given, and
+        `apply` then takes one with one worker per key
     workers: as many as Spark's own shuffles have partitions, if not given
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
@@ -78,10 +78,9 @@ def group(
     """
     check_server(df)
     check_workers_python(df.sparkSession, __version__)
-    made = check_scheme(DEFAULT if scheme is None else scheme)
-    count = worker_count(df, workers)
-    learning = checkpoint is not None and learns_between_batches(made)
-    used = make_plan(made, count, seed, plan, learning)
+    asked = DEFAULT if scheme is None else scheme
+    learns = learns_between_batches if checkpoint is not None else lambda scheme: False
+    made, count, seed, used = chosen(df, asked, workers, seed, plan, learns)
     most_keys, most_bytes = whole("most_keys", most_keys), whole("most_bytes", most_bytes)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
@@ -98,7 +97,7 @@ def group(
             )
         folder = stream_folder(checkpoint, made, count, seed)
         folder.claim()
-        if learning:
+        if learns(made):
             control = Control(folder)
             control.begin(used)
     salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)

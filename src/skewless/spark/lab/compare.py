@@ -16,13 +16,13 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.folds.delay import check_delay
 from skewless.schemes import Scheme
-from skewless.schemes.api import Arrays
 from skewless.spark.fold.group import group
 from skewless.spark.input.checks import check_scheme, check_worker_count
 from skewless.spark.input.version import as_arrow
 from skewless.spark.lab.frames import ROW_OF_FILE, write_keys
 from skewless.spark.observe.observer import Observer
 from skewless.spark.routing.learn import learn
+from skewless.spark.routing.plan import Plan
 from skewless.streams import Stream, stream_of
 
 ROUNDS = 3
@@ -112,7 +112,7 @@ class _Run:
         self._workers = workers
         self._seconds: list[float] = []
         self._observer = Observer()
-        plan: Arrays | None = None
+        plan: Plan | None = None
         if scheme.learns == "prefix":
             plan = learn(keys, "key", scheme, workers, seed=seed)
         fold = folds.sleeping(folds.count(), delay_ms) if delay_ms else folds.count()

@@ -24,12 +24,12 @@ from skewless.errors import SkewlessError
 from skewless.folds import Fold
 from skewless.folds.delay import check_delay, check_speeds
 from skewless.schemes import Scheme
-from skewless.schemes.api import Arrays
 from skewless.spark.fold.group import group
 from skewless.spark.input.checks import Key, check_scheme
 from skewless.spark.lab.frames import ROW_OF_FILE, words_of, write_keys
 from skewless.spark.observe.observer import Observer, Record
 from skewless.spark.routing.learn import learn
+from skewless.spark.routing.plan import Plan
 from skewless.streams import Stream
 
 _LAST_BATCH_S = 10.0
@@ -195,7 +195,7 @@ def _count(
     fold: Fold = folds.count()
     if pipeline.delay_ms:
         fold = folds.sleeping(fold, pipeline.delay_ms, pipeline.speeds)
-    plan: Arrays | None = None
+    plan: Plan | None = None
     if pipeline.scheme.learns == "prefix" and not keys.isStreaming:
         plan = learn(keys, "key", pipeline.scheme, pipeline.workers, seed=pipeline.seed)
     return group(

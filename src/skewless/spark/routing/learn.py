@@ -1,7 +1,7 @@
 """Learning a plan from a DataFrame, before it is routed: one pass over a sample of its keys.
 
     plan = learn(df, "word", "distribution-aware:theta=0.001", 50)
-    counts = group(df, "word", "distribution-aware:theta=0.001", 50, plan=plan).fold(folds.count())
+    counts = group(df, "word", plan).fold(folds.count())
 
 Every task runs the scheme's own kernel over the identities that it reads, as a source of the
 simulator does, and sends its report; the driver merges the reports and plans. (Spark's
@@ -36,6 +36,7 @@ from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.codec import pack, unpack
 from skewless.spark.report.task import Task
+from skewless.spark.routing.plan import Plan
 from skewless.spark.routing.route import TaskRouter
 
 _REPORT = "partition int, messages long, report binary"
@@ -52,21 +53,21 @@ def learn(
     *,
     sample: float = 0.1,
     seed: int = 0,
-) -> Arrays:
+) -> Plan:
     """A plan of the scheme that knows the hot keys of this DataFrame; runs one job.
 
-    Hand it to `route`, `repartition` or `group` as plan=, with the same scheme and workers. For
-    distribution-aware and graded-planned it becomes a Column expression; d-choices, w-choices and
-    dynamic start from it with the head already known.
+    Hand it to `route`, `repartition` or `group` in place of a scheme. For distribution-aware and
+    graded-planned it becomes a Column expression; d-choices, w-choices and dynamic start from it
+    with the head already known.
 
     sample: share of the rows to learn from, drawn at random; 1 reads every row
     """
     check_server(df)
     made = check_scheme(scheme)
-    if type(made).report is Scheme.report:
+    if not made.plans_keys:
         raise SkewlessError(
-            f"Scheme '{made.spec}' learns nothing from the keys: leave plan= out, or use for "
-            "example 'distribution-aware' or 'd-choices'."
+            f"Scheme '{made.spec}' learns nothing from a sample of the keys: use it without a "
+            "plan, or learn one of 'graded-planned', 'distribution-aware' or 'd-choices'."
         )
     check_share("The sample", sample)
     if not 0 < sample <= 1:
@@ -76,9 +77,11 @@ def learn(
             "A plan is learned from a batch DataFrame, not from a stream: read a part of the "
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
-    first = made.plan(check_worker_count(workers), whole("seed", seed))
+    workers, seed = check_worker_count(workers), whole("seed", seed)
+    first = made.plan(workers, seed)
     check_workers_python(df.sparkSession, __version__)
-    identities = df.select(identity(*key_columns(df, key)).alias("identity"))
+    columns, fields = key_columns(df, key)
+    identities = df.select(identity(columns, fields).alias("identity"))
     if sample < 1:
         identities = identities.sample(sample, seed)
     found = identities.mapInArrow(_reporting(made, first), _REPORT).collect()
@@ -89,7 +92,10 @@ def learn(
             else f"There is nothing to learn from: the sample of {sample:g} of the DataFrame's "
             "rows is empty; give more rows or a larger sample=."
         )
-    return _planned(made, first, [bytes(r.report) for r in sorted(found)], workers)
+    arrays = _planned(made, first, [bytes(r.report) for r in sorted(found)], workers)
+    messages = sum(row.messages for row in found)
+    names = tuple(f"{field.name} {field.dataType.simpleString()}" for field in fields)
+    return Plan(made, workers, seed, names, messages, float(sample), arrays)
 
 
 def _reporting(scheme: Scheme, plan: Arrays) -> Any:

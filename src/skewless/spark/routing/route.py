@@ -20,15 +20,12 @@ from skewless.spark.input.checks import (
     DEFAULT,
     Key,
     Salt,
-    check_scheme,
     check_server,
     column_named,
     hashable,
     key_columns,
-    make_plan,
     name_rule,
     salt_columns,
-    worker_count,
 )
 from skewless.spark.input.version import (
     ArrowFunction,
@@ -40,17 +37,18 @@ from skewless.spark.input.wire import identity as key_identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
 from skewless.spark.routing.columns import worker_of
+from skewless.spark.routing.plan import Chosen, Plan, chosen
 
 
 def route(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str = DEFAULT,
+    scheme: Scheme | str | Plan = DEFAULT,
     workers: int | None = None,
     *,
     seed: int = 0,
     column: str = "worker",
-    plan: Arrays | None = None,
+    plan: Plan | Arrays | None = None,
     salt: Key | None = None,
 ) -> DataFrame:
     """The DataFrame with a column that names each row's worker, 0 … workers − 1.
@@ -58,15 +56,16 @@ def route(
     The same seed and the same order of rows give the same route.
 
     key: a column's name, a Column, or a list of them
-    scheme: a scheme or its spec string, such as "partial:choices=5"; `graded` if not given
+    scheme: a scheme, its spec string, such as "partial:choices=5", or a plan that `learn` gave,
+        which knows its number of workers and seed; `graded` if not given
     workers: as many as Spark's own shuffles have partitions, if not given
     column: the name of the new column
-    plan: a plan of the scheme, learned before; else its first plan
+    plan: a plan of the scheme, learned before, if it is not given as the scheme
     salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
         column's name, a Column or a list of them; else all other columns
     """
     check_server(df)
-    rows, worker = _routing(df, key, scheme, worker_count(df, workers), seed, plan, salt)
+    rows, worker = _routing(df, key, chosen(df, scheme, workers, seed, plan), salt)
     _check_free(df, column)
     return rows.withColumn(column, worker)
 
@@ -74,12 +73,12 @@ def route(
 def repartition(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str = DEFAULT,
+    scheme: Scheme | str | Plan = DEFAULT,
     workers: int | None = None,
     *,
     seed: int = 0,
     column: str | None = None,
-    plan: Arrays | None = None,
+    plan: Plan | Arrays | None = None,
     salt: Key | None = None,
 ) -> DataFrame:
     """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
@@ -88,13 +87,13 @@ def repartition(
     plan, salt: as for `route`
     """
     check_server(df)
-    count = worker_count(df, workers)
+    made = chosen(df, scheme, workers, seed, plan)
+    rows, worker = _routing(df, key, made, salt)
     if column is not None:
-        routed = route(df, key, scheme, count, seed=seed, column=column, plan=plan, salt=salt)
-        return to_partitions(routed, count, F.col(column))
-    rows, worker = _routing(df, key, scheme, count, seed, plan, salt)
+        _check_free(df, column)
+        return to_partitions(rows.withColumn(column, worker), made.workers, F.col(column))
     # The expression stands in the shuffle itself: a column of worker numbers would travel too.
-    return to_partitions(rows, count, worker)
+    return to_partitions(rows, made.workers, worker)
 
 
 def place(
@@ -113,18 +112,13 @@ def place(
 def _routing(
     df: DataFrame,
     key: Key,
-    scheme: Scheme | str,
-    workers: int,
-    seed: int,
-    plan: Arrays | None,
+    made: Chosen,
     salt: Key | None,
 ) -> tuple[DataFrame, Column]:
-    made = check_scheme(scheme)
-    used = make_plan(made, workers, seed, plan)
     keys, fields = key_columns(df, key)
-    found = salt_of(df, fields, made, used, salt)
+    found = salt_of(df, fields, made.scheme, made.plan, salt)
     salted = None if found is None else found.hashed
-    return routing(df, key_identity(keys, fields), made, used, salted)
+    return routing(df, key_identity(keys, fields), made.scheme, made.plan, salted)
 
 
 def salt_of(
