@@ -84,7 +84,7 @@ def test_whole_numbers_fold_as_plain_python_folds_them(rows, splits, most_keys):
         folds.mean("x"),
         folds.min("x"),
         folds.max("x"),
-        folds.distinct_count("x"),
+        folds.approx_count_distinct("x"),
         folds.top_k("x", 2),
     ]
     job = job_of(chosen, {"x": pa.int64()}, most_keys=most_keys)
@@ -199,9 +199,14 @@ def test_top_k_errs_by_no_more_than_it_says():
     assert top[0]["item"] == truth.most_common(1)[0][0]
 
 
-def test_distinct_count_is_close_for_many_values():
+def test_the_old_name_of_approx_count_distinct_works_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="now folds.approx_count_distinct"):
+        assert folds.distinct_count("x").name == "distinct_count(x)"
+
+
+def test_approx_count_distinct_is_close_for_many_values():
     values = np.arange(20_000) % 9_000
-    job = job_of([folds.distinct_count("x")], {"x": pa.int64()})
+    job = job_of([folds.approx_count_distinct("x")], {"x": pa.int64()})
     found = folded(job, ["a"] * 20_000, [(values.tolist(), pa.int64())], 2, batch=5_000)["a"][0]
     assert found == pytest.approx(9_000, rel=0.05)
 
@@ -337,7 +342,7 @@ def test_the_checker_names_the_law_that_a_fold_breaks(fold, law):
         folds.mean("x"),
         folds.min("x"),
         folds.max("x"),
-        folds.distinct_count("x"),
+        folds.approx_count_distinct("x"),
         folds.top_k("x", 2),
         folds.sleeping(folds.count("x"), 0.0),
     ],
@@ -360,7 +365,7 @@ def test_a_sleeping_fold_sleeps_once_per_batch_for_all_its_messages(monkeypatch)
     [
         (lambda: folds.top_k("x", 0), "at least 1 value, not 0"),
         (lambda: folds.top_k("x", 5, counters=4), "needs at least 5 counters"),
-        (lambda: folds.distinct_count("x", 30), "from 7 to 21, not 30"),
+        (lambda: folds.approx_count_distinct("x", 30), "from 7 to 21, not 30"),
         (lambda: folds.sleeping(folds.count(), -1), "0 ms or more, not -1"),
         (lambda: folds.sum(3), "takes the name of a column"),
         (lambda: folds.sum("x").partial_types([pa.string()]), "cannot fold column 'x'"),

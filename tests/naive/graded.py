@@ -43,8 +43,9 @@ def trace(scheme, keys, weights, rates, workers, seed):
         ballast += gain * weight if heat >= 0.5 else 0.0
         mean = sent / workers
         message = gain * (sent / messages)
-        early = min(message * message * 1000 / mean, min(1, 10 * scheme.target) * mean)
-        grace = max(message, early)
+        targets = 0.3 + (10.0 - 0.3) * min(1.0, ballast / sent / 0.05)
+        early = max(message, message * message * 1000 / mean)
+        grace = max(message / 2, min(early, min(1.0, targets * scheme.target) * mean))
         spare = max(0.0, ballast / sent - 0.4)
         grade = 1.0 if heat <= 1 / 200 else max(0.0, math.log(heat) / math.log(1 / 200))
         full = mean + grade * (0.3 * scheme.target * mean + grace)

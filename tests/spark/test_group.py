@@ -163,7 +163,7 @@ def test_no_rows_give_no_groups(df):
 
 def test_sketches_merge_natively_and_stay_close(spark):
     rows = spark.range(0, 40_000, 1, 3).selectExpr("id % 2 as k", "id % 14000 as v")
-    fold = folds.distinct_count("v", lg_registers=13)
+    fold = folds.approx_count_distinct("v", lg_registers=13)
     grouping = group(rows, "k", "shuffle", 4)
     assert "Spark's own aggregates" in grouping.describe(fold)
     found = grouping.fold(fold).collect()
@@ -294,3 +294,11 @@ def test_a_function_that_returns_no_table_is_one_sentence(df):
     applied = group(df, "w", "key", 2).apply(lambda table: None, "w string")
     with pytest.raises(Exception, match=r"returned None: let it return a pyarrow\.Table"):
         applied.collect()
+
+
+def test_agg_is_fold_as_spark_calls_it_and_a_grouping_says_what_it_is(spark):
+    rows = spark.createDataFrame([("a", 1), ("b", 2), ("a", 3)], "k string, x long")
+    grouped = group(rows, "k", "partial", 2)
+    assert repr(grouped) == "Grouping(table by k string: partial, 2 workers)"
+    found = {tuple(row) for row in grouped.agg(folds.count(), folds.sum("x")).collect()}
+    assert found == {("a", 2, 4), ("b", 1, 2)}

@@ -8,7 +8,8 @@ from __future__ import annotations
 from skewless.folds.api import Fold, NativeMerge
 from skewless.folds.check import check_fold
 from skewless.folds.delay import Sleeping as sleeping
-from skewless.folds.distinct import DistinctCount as distinct_count
+from skewless.folds.distinct import DistinctCount as approx_count_distinct
+from skewless.folds.distinct import distinct_count
 from skewless.folds.extremes import Max as max
 from skewless.folds.extremes import Min as min
 from skewless.folds.numbers import Count as count
@@ -21,6 +22,7 @@ __all__ = [
     "Fold",
     "NativeMerge",
     "PerKeyFold",
+    "approx_count_distinct",
     "check_fold",
     "count",
     "distinct_count",

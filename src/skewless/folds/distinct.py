@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -29,11 +30,11 @@ class DistinctCount(Fold):
     def __init__(self, column: str, lg_registers: int = 12) -> None:
         if not _LEAST <= lg_registers <= _MOST:
             raise SkewlessError(
-                f"distinct_count keeps 2^{_LEAST} to 2^{_MOST} registers per key: lg_registers is "
-                f"a whole number from {_LEAST} to {_MOST}, not {lg_registers}."
+                f"approx_count_distinct keeps 2^{_LEAST} to 2^{_MOST} registers per key: "
+                f"lg_registers is a whole number from {_LEAST} to {_MOST}, not {lg_registers}."
             )
-        self.columns = (check_column("distinct_count", column),)
-        self.name = f"distinct_count({column})"
+        self.columns = (check_column("approx_count_distinct", column),)
+        self.name = f"approx_count_distinct({column})"
         self.lg_registers = lg_registers
         # A union estimates by another formula than a sketch that saw every value itself.
         self.tolerance = 4 * 1.04 / float(2 ** (lg_registers / 2))
@@ -43,7 +44,7 @@ class DistinctCount(Fold):
         kind = types[0]
         if not is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_duration(kind):
             raise refuse(
-                "distinct_count",
+                "approx_count_distinct",
                 self.columns[0],
                 kind,
                 "strings, bytes, whole numbers, floats, dates or timestamps",
@@ -105,3 +106,13 @@ def _open(sketches: Iterable[bytes]) -> list[Any]:
     import datasketches
 
     return [datasketches.hll_sketch.deserialize(sketch) for sketch in sketches]
+
+
+def distinct_count(column: str, lg_registers: int = 12) -> Fold:
+    """The old name of `approx_count_distinct`, whose column it also names."""
+    warnings.warn(
+        "folds.distinct_count is now folds.approx_count_distinct, as Spark calls it.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return DistinctCount(column, lg_registers).alias(f"distinct_count({column})")

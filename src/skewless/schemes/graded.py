@@ -49,7 +49,9 @@ from skewless.sketch.recent import LONGEST, Recent, add, recent
 
 AIM = 0.3  # of the target is what one source allows itself above the mean
 EARLY = 1000.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
-EARLIEST = 10.0  # but at most so many targets or the mean, and at least one message
+EARLIEST = 10.0  # but at most so many targets, or the mean,
+ENOUGH = 0.05  # where so much of the stream is ballast, which evens that out; without, AIM,
+LEAST = 0.5  # and at least so much of a message, which is what rounding leaves
 RIVAL = 1 / 2  # of the hottest key's share, or a worker's share if that is more: the heat of 1
 COLDEST = 1 / 200  # keys of this heat or less are cold
 HOT = 1 / 2  # keys of this heat or more are ballast: they go to a worker that lags
@@ -173,9 +175,11 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
         sent[2] += gain[0] * weight
     mean = sent[0] / workers
     message = gain[0] * (sent[0] / sent[1])
-    earliest = min(1.0, EARLIEST * target) * mean
-    grace = max(message, min(message * message * EARLY / mean, earliest))
-    spare = max(0.0, sent[2] / sent[0] - KEPT)
+    ballast = sent[2] / sent[0]
+    targets = AIM + (EARLIEST - AIM) * min(1.0, ballast / ENOUGH)
+    early = max(message, message * message * EARLY / mean)
+    grace = max(LEAST * message, min(early, min(1.0, targets * target) * mean))
+    spare = max(0.0, ballast - KEPT)
     lag = target * (1.0 + PATIENCE * spare)
     first = scale(hashed, np.uint64(workers))
     worker, nth, width, used = first, np.int64(1), np.int64(1), np.uint64(1)

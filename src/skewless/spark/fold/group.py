@@ -167,6 +167,13 @@ class Grouping:
         merged = merge_by_key(partials, bound)
         return merged if watch is None else watch.results(merged)
 
+    agg = fold  # as Spark calls it
+
+    def __repr__(self) -> str:
+        keys = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self.keys.fields)
+        kind = "stream" if self.df.isStreaming else "table"
+        return f"Grouping({kind} by {keys}: {self.scheme.spec}, {self.workers} workers)"
+
     def bind(self, *folds: Fold) -> BoundFolds:
         """The folds bound to this DataFrame's columns."""
         return bind(self.df, self.keys, folds, self.most_keys, self.most_bytes)
