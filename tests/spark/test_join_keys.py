@@ -231,3 +231,14 @@ def test_empty_sides_are_joined_too(tables, how):
     left, right = tables
     none = right.where("k = 'nobody'")
     assert_same(join(left, none, "k", how), left.join(none, "k", how))
+
+
+def test_where_case_counts_a_salt_may_differ_from_the_key_by_case_alone(spark, tables, plan):
+    left, right = tables
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        both = left.withColumn("K", F.col("x"))
+        joined = join(both, right, "k", plan=plan, salt="K")
+        assert rows_of(joined) == rows_of(both.join(right, "k"))
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
-from skewless.spark.input.checks import column_named, hashable
+from skewless.spark.input.checks import column_named, hashable, name_rule
 from skewless.spark.join.keys import JoinKeys, Side, refused_condition
 
 SaltColumns = str | Column | Sequence[str | Column]
@@ -58,7 +58,8 @@ def _computed(df: DataFrame, side: Side, part: str | Column) -> Column | None:
         field = df.select(column).schema.fields[0]
     except AnalysisException:
         return None
-    if isinstance(part, str) and part.lower() in (name.lower() for name in side.names if name):
+    same = name_rule(df)
+    if isinstance(part, str) and same(part) in (same(name) for name in side.names if name):
         raise SkewlessError(
             f"The salt '{part}' is the key, which is the same in all rows that a salt shall tell "
             "apart: name other columns."
@@ -77,7 +78,8 @@ def _computed(df: DataFrame, side: Side, part: str | Column) -> Column | None:
 
 
 def _others(df: DataFrame, side: Side) -> list[Column]:
-    keys = {name.lower() for name in side.names if name}
+    same = name_rule(df)
+    keys = {same(name) for name in side.names if name}
     names = [f.name for f in df.schema.fields if hashable(f.dataType)]
-    once = {name for name in names if sum(n.lower() == name.lower() for n in names) == 1}
-    return [column_named(n) for n in names if n in once and n.lower() not in keys]
+    once = {name for name in names if sum(same(n) == same(name) for n in names) == 1}
+    return [column_named(n) for n in names if n in once and same(n) not in keys]
