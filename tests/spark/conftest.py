@@ -40,7 +40,9 @@ NEEDS = {
     "spark_makes[b-": (4, 1),  # hands binary keys back as bytes
     "test_balanced_map.py": (4, 0),
     "test_map_costs.py": (4, 0),
-    "test_observe.py": (4, 0),
+    "test_each_micro_batch_is_measured_and_served_to_prometheus": (4, 2),  # counts on a stream
+    "test_restarts_of_streams_leave_neither_listeners": (4, 2),
+    "test_folds_that_never_run_take_no_threads": (4, 2),  # the JVM starts one for each there
     "test_control.py": (4, 0),
     "test_per_worker.py": (4, 0),
     "test_unequal.py": (4, 0),

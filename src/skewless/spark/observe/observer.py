@@ -24,6 +24,7 @@ from skewless import measures
 from skewless.errors import SkewlessError
 from skewless.spark.observe.observed import Observed
 from skewless.spark.observe.prometheus import Endpoint
+from skewless.spark.report.source import gathered
 from skewless.spark.report.task import WorkerReport, per_worker, worker_reports
 
 _POLL_S = 0.05
@@ -218,7 +219,7 @@ class _Awaited:
         if found is None:
             return None
         at_workers, at_merge = found
-        seen = worker_reports(at_workers.get("reports", []))
+        seen = worker_reports(gathered(at_workers or None))
         keys = int(at_merge.get("keys", 0))
         if not seen or not keys:
             return []

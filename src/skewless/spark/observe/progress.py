@@ -15,6 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from skewless.spark.report.source import gathered
+
 Handler = Callable[[Any], None]
 KEPT = 8
 AWAITED_KEPT = 1_000
@@ -90,5 +92,4 @@ def with_sums(df: DataFrame, metric: str, sums: Mapping[str, str]) -> DataFrame:
 
 def reports(progress: Any, metric: str) -> list[str]:
     """The reports that a batch's tasks sent under this name."""
-    row = progress.observedMetrics.get(metric)
-    return [] if row is None else list(row["reports"])
+    return gathered(progress.observedMetrics.get(metric))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import zlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,8 +16,14 @@ from skewless.spark.report.codec import pack, unpack
 
 
 def reports_of(column: str) -> Column:
-    """The aggregate that gathers reports for `observe`."""
-    return F.collect_list(column).alias("reports")
+    """The aggregate that gathers reports for `observe`, as text: older Sparks hand no list on."""
+    return F.to_json(F.collect_list(column)).alias("reports")
+
+
+def gathered(seen: Any) -> list[str]:
+    """The reports that were observed: none if nothing was."""
+    text = None if seen is None else seen["reports"]
+    return [] if text is None else list(json.loads(text))
 
 
 def source_report(facts: Mapping[str, Any], report: Arrays) -> str:
