@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from typer import Context
 from typer.core import TyperCommand
 
 from skewless.errors import SkewlessError
@@ -34,7 +33,7 @@ FILE_WIDTH = 120
 class OptionalPort(TyperCommand):
     """A command whose `--live` may stand without a port, which means a free one."""
 
-    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Write the port out where it was left out."""
         full: list[str] = []
         for i, arg in enumerate(args):

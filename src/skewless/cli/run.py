@@ -53,7 +53,7 @@ def run(
         int | None,
         typer.Option(
             metavar="[PORT]",
-            help="Show the run on a live page for a browser, at this port of 127.0.0.1 or a free one.",
+            help="Serve a live page for a browser at this port of 127.0.0.1, or at a free one.",
         ),
     ] = None,
     top: Annotated[int, typer.Option(help="How many of the most frequent keys to print.")] = 10,

@@ -185,7 +185,8 @@ export class Lines {
         pen = value === null ? "M" : "L";
         return step;
       });
-      path.setAttribute("d", steps.join("") + "h0");
+      // A step of no length shows a single point as a dot.
+      path.setAttribute("d", steps.some(Boolean) ? steps.join("") + "h0" : "");
       let at = values.length - 1;
       while (cursor !== null && at > 0 && times[at] > cursor) at--;
       const value = make("span", `value q${colour}`, this.values);

@@ -224,7 +224,7 @@ let wait_ms = 500;
 let timer = null;
 
 function say(state, words) {
-  byId("connection").dataset.state = state;
+  byId("connection").dataset.state = document.body.dataset.connection = state;
   byId("connection").textContent = words;
 }
 
