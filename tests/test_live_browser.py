@@ -155,7 +155,7 @@ def test_workers_and_moments_are_read_by_keyboard(browser, page):
         assert opened.locator("#lines figure").nth(3).locator(".value").text_content() == "5 s"
         opened.keyboard.press("ArrowLeft")
         opened.wait_for_function(
-            "() => document.querySelectorAll('figure')[3].querySelector('.value').innerText == '4 s'"
+            "() => document.querySelectorAll('figure .values')[3].innerText === '4 s'"
         )
 
 

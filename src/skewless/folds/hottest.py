@@ -1,8 +1,9 @@
 """The hottest keys of a worker by name, counted while its messages are grouped anyway.
 
 A batch of messages is grouped by key before it is folded, so the number of each key's messages is
-one pass over the group numbers; only the few hottest keys of a batch become Python objects. A count
-is never too high. It is too low by what the key had in batches where it was not among the hottest.
+one pass over the group numbers; only the few keys of a batch that are hot in it become Python
+objects. A count is never too high. It is too low by what the key had in batches where it was not
+hot: less than one message in `SHARE`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-PER_BATCH = 24  # keys of a batch that are looked at
+SHARE = 256  # a key is hot in a batch that it has one message of so many of
+PER_BATCH = 16  # hot keys of a batch that are looked at
 HELD = 512  # names that a worker holds at most
 TOLD = 10  # names that it reports
 LONGEST = 120  # characters of a name
@@ -43,9 +45,9 @@ class HottestKeys:
             logging.getLogger(__name__).debug("Keys have no names.", exc_info=True)
 
     def _add(self, keys: Sequence[pa.Array], counts: npt.NDArray[np.int64]) -> None:
-        top = np.arange(counts.size)
-        if counts.size > PER_BATCH:
-            top = np.argpartition(counts, -PER_BATCH)[-PER_BATCH:]
+        top = np.flatnonzero(counts * SHARE >= counts.sum())
+        if top.size > PER_BATCH:
+            top = top[np.argsort(counts[top])[-PER_BATCH:]]
         columns = [names(column.take(pa.array(top))) for column in keys]
         for row, count in zip(zip(*columns, strict=True), counts[top].tolist(), strict=True):
             name = row[0] if len(row) == 1 else short(" · ".join(str(part) for part in row))
@@ -85,4 +87,6 @@ def short(text: str) -> str:
     if len(text) > LONGEST:
         check = zlib.crc32(text.encode(errors="surrogatepass"))
         text = f"{text[:_CUT]}… ({len(text):,} characters, {check:08x})"
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -78,7 +78,7 @@ class _Query:
     why: str | None = None
     batches: int = 0
     messages: int = 0
-    newest: dict[str, Any] | None = None
+    newest: Sight | None = None
     points: deque[tuple[int, list[float | None]]] = field(
         default_factory=lambda: deque(maxlen=POINTS_KEPT)
     )
@@ -104,7 +104,7 @@ class History:
             query.why = None
             query.batches += 1
             query.messages += sight.messages
-            query.newest = _newest(sight)
+            query.newest = sight
             query.points.append((self._version, _point(sight)))
             self._changed.notify_all()
 
@@ -130,10 +130,10 @@ class History:
             self._changed.wait_for(lambda: self._closed or self._version > version, timeout_s)
             return not self._closed
 
-    def since(self, version: int) -> tuple[int, dict[str, Any]]:
+    def since(self, known: int) -> tuple[int, dict[str, Any]]:
         """The version now, and what has changed since the given one; 0 asks for everything."""
         with self._changed:
-            changed = [
+            changed: list[dict[str, Any]] = [
                 {
                     **query.about,
                     "id": name,
@@ -142,19 +142,23 @@ class History:
                     "batches": query.batches,
                     "messages": query.messages,
                     "newest": query.newest,
-                    "points": [point for at, point in query.points if at > version],
+                    "points": [point for at, point in query.points if at > known],
                 }
                 for name, query in self._queries.items()
-                if query.changed > version
+                if query.changed > known
             ]
             message = {
                 "server": self._server,
-                "all": version == 0,
+                "all": known == 0,
                 "kept": POINTS_KEPT,
                 "order": list(self._queries),
                 "queries": changed,
             }
-            return self._version, message
+            version = self._version
+        for one in changed:  # not while a batch may wait to be shown
+            if one["newest"] is not None:
+                one["newest"] = _newest(one["newest"])
+        return version, message
 
     def _query(self, query: str, name: str, scheme: str) -> _Query:
         """The query, made if need be, marked as changed now."""

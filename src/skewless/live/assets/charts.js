@@ -164,7 +164,7 @@ export class Lines {
     this.ticks.replaceChildren(
       ...marks.map((mark) => {
         const tick = make("span", "");
-        tick.textContent = this.words(mark);
+        tick.textContent = mark ? this.words(mark) : "0";
         tick.style.bottom = `${100 - y(mark)}%`;
         return tick;
       }),

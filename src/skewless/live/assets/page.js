@@ -14,15 +14,15 @@ const digits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 const brief = (value) => (value < 10000 ? digits.format(value) : compact.format(value));
 const ratio = (value) => (value < 10 ? value.toFixed(2) : value.toFixed(1));
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 2 : 1)} %`;
+const percent = (value) => `${value.toFixed(value < 1 ? 3 : value < 10 ? 2 : 1)} %`;
 const span = (s) => (s < 1 ? `${whole.format(1000 * s)} ms` : s < 60 ? `${digits.format(s)} s` : `${digits.format(s / 60)} min`);
 const or = (value, words) => (value === null || value === undefined ? "–" : words(value));
 
 // In the order of a point, which begins with its time: see _point in history.py.
 const LINES = [
   { title: "Busiest ÷ mean", hint: "1 is perfectly even", floor: 1, least: 1.1, words: ratio },
-  { title: "σ of the loads", hint: "% of all messages", floor: 0, least: 0.5, words: (v) => `${digits.format(v)} %` },
-  { title: "Throughput", hint: "messages a second", floor: 0, least: 1, words: brief },
+  { title: "σ of the loads", hint: "% of all messages", floor: 0, least: 0.5, words: percent },
+  { title: "Throughput", hint: "messages a second", floor: 0, least: 1, words: (v) => `${brief(v)}/s` },
   { title: "Latency", hint: "trigger to commit", floor: 0, least: 0.01, words: span },
   { title: "Replication", hint: "workers per key", floor: 1, least: 1.1, words: ratio },
   { title: "Busiest worker", hint: "time it worked", floor: 0, least: 0.001, words: span },
@@ -202,14 +202,14 @@ function fillKeys(card, query) {
     text.className = name === null || blank ? "none" : "";
     cell.title = text.textContent;
     const share = make("td", "number", row);
-    make("i", "bar", share).style.width = `${(100 * count) / messages}%`;
-    make("span", "", share).textContent = percent(count / messages);
+    make("i", "bar", share).style.width = `${(48 * count) / hot[0][1]}%`; // room is left for the number
+    make("span", "", share).textContent = percent((100 * count) / messages);
     make("td", "number", row).textContent = `${whole.format(workers)} of ${whole.format(query.workers)}`;
     return row;
   });
   card.keys.replaceChildren(...rows);
-  card.keys.parentElement.hidden = !hot;
-  const keys = hot ? "" : "Hottest keys: not reported by this computation. ";
+  card.keys.parentElement.hidden = !rows.length;
+  const keys = rows.length ? "" : `Hottest keys: ${hot ? "none stands out" : "not reported by this computation"}. `;
   const [named, split, widest] = plan ?? [];
   const planned = !plan
     ? "Plan: this scheme keeps no list of keys."
