@@ -127,7 +127,13 @@ def test_a_batch_job_and_a_stream_without_keys_appear_too(spark, tmp_path):
         assert (seen["state"], seen["newest"]["batch"]) == ("ended", None)
         assert seen["newest"]["hot"][0][0] == "<b>the</b>"
         mapped = balanced_map(
-            files.stream(), "w", lambda batches: batches, "w string", 2, observer=observer
+            files.stream(),
+            lambda batches: batches,
+            "w",
+            2,
+            "w string",
+            scheme="shuffle",
+            observer=observer,
         )
         run_to_end(mapped, tmp_path / "checkpoint", "append")
         others = eventually(lambda: [q for q in snapshot(page).values() if q["name"] != "partial"])
