@@ -3,7 +3,7 @@
 A batch of messages is grouped by key before it is folded, so the number of each key's messages is
 one pass over the group numbers; only the few keys of a batch that are hot in it become Python
 objects. A count is never too high. It is too low by what the key had in batches where it was not
-hot: less than one message in `SHARE`.
+among them.
 """
 
 from __future__ import annotations
