@@ -27,6 +27,7 @@ NAMES = ("127.0.0.1", "localhost")  # by any other a page of a stranger could re
 CONNECTIONS = 32
 PATIENCE_S = 10.0  # for a request to come and for an answer to be taken
 PACE_S = 0.1  # between two messages to a reader
+UNREAD_BYTES = 1 << 18  # that the system holds for a reader, before it counts as slow
 BEAT_S = 5.0  # after which a silent connection is tried
 FILES = {
     "/": ("index.html", "text/html; charset=utf-8"),
@@ -147,6 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _push(self) -> None:
         self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES)
         self._head(HTTPStatus.OK, "text/event-stream; charset=utf-8")
         history, seen, goes_on = self.server.history, 0, True
         while goes_on:
