@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/.ready
+BROWSER := .venv/.browser
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo fresh wheel quick test matrix lint types faults rest fuzz
@@ -23,19 +24,19 @@ fresh: ## Prove the set-up on a clone of HEAD with an empty home and no caches
 wheel: $(READY) ## Build the wheel, install it into a new environment, run the README's example there
 	scripts/wheel.sh
 
-quick: lint types ## Check style, types and imports, and run the tests that need no Spark
+quick: lint types $(BROWSER) ## Check style, types and imports, and run the tests that need no Spark
 	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults
 
 matrix: $(READY) ## Run the Spark tests on every Spark that is supported
 	scripts/matrix.sh
 
-test: lint types ## Check style, types and imports, then run all tests
+test: lint types $(BROWSER) ## Check style, types and imports, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 faults rest
 
 faults: $(READY) ## Run the slowest tests: faults, streams, Spark Connect
 	$(BIN)/pytest $(APART)
 
-rest: $(READY) ## Run all other tests
+rest: $(READY) $(BROWSER) ## Run all other tests
 	$(BIN)/pytest $(APART:%=--ignore=%)
 
 MINUTES ?= 10
@@ -53,4 +54,9 @@ types: $(READY) ## Check types
 
 $(READY): pyproject.toml constraints.txt scripts/setup.sh
 	scripts/setup.sh
+	@touch $@
+
+# Only tests need a browser, so `make demo` does not wait for one.
+$(BROWSER): $(READY) scripts/setup.sh
+	scripts/setup.sh chromium
 	@touch $@

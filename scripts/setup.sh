@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
 # Makes .venv with the exact versions of constraints.txt, and ensures that Java 17 or later is installed.
+#
+#   scripts/setup.sh            for all who use skewless
+#   scripts/setup.sh chromium   ensures the browser that the tests of the live page need, and nothing else
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -83,6 +86,20 @@ ensure_java() {
     "'apt-get install default-jre-headless', or set JAVA_HOME to one, then run make again."
 }
 
+has_chromium() {
+  [ -x "${SKEWLESS_CHROMIUM:-}" ] || command -v chromium || command -v chromium-browser || command -v google-chrome
+} >/dev/null
+
+ensure_chromium() {
+  has_chromium || install_first_of chromium chromium-browser || true
+  has_chromium || fail "the tests of the live page need Chromium: install it, for example with" \
+    "'apt-get install chromium', or set SKEWLESS_CHROMIUM to its program, then run make again."
+}
+
+if [ "${1:-}" = chromium ]; then
+  ensure_chromium
+  exit
+fi
 ensure_java
 if ! is_recent .venv/bin/python; then
   make_venv

@@ -11,6 +11,7 @@ from skewless._version import __version__
 from skewless.cli.compare import compare
 from skewless.cli.demo import demo
 from skewless.cli.diagnose import diagnose
+from skewless.cli.options import OptionalPort
 from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
 from skewless.cli.run import run
@@ -25,7 +26,7 @@ app = typer.Typer(
     help="Even work from skewed keys, on Spark.",
 )
 for command in (demo, diagnose, simulate, queue, compare, run, reproduce, schemes):
-    app.command()(command)
+    app.command(cls=OptionalPort if command is run else None)(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from skewless.errors import SkewlessError
 
@@ -27,6 +28,19 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of the stream and of the
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 FILE_WIDTH = 120
+
+
+class OptionalPort(TyperCommand):
+    """A command whose `--live` may stand without a port, which means a free one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Write the port out where it was left out."""
+        full: list[str] = []
+        for i, arg in enumerate(args):
+            full.append(arg)
+            if arg == "--live" and not (i + 1 < len(args) and args[i + 1].isdigit()):
+                full.append("0")
+        return super().parse_args(ctx, full)
 
 
 def path_option(help_text: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -48,6 +49,13 @@ def run(
     prometheus: Annotated[
         int | None, typer.Option(help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
     ] = None,
+    live: Annotated[
+        int | None,
+        typer.Option(
+            metavar="[PORT]",
+            help="Serve a live page for a browser at this port of 127.0.0.1, or at a free one.",
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(help="How many of the most frequent keys to print.")] = 10,
     master: Annotated[
         str | None, typer.Option(help="Spark master; local with a thread per worker if not given.")
@@ -86,11 +94,14 @@ def run(
     )
     if out is not None:
         make_folder(out.parent)
-    observer = Observer(log=log, port=prometheus)
+    observer = Observer(log=log, port=prometheus, page=live)
     if observer.port is not None:
         console.print(f"Prometheus: 127.0.0.1:{observer.port}")
+    if observer.page is not None:
+        console.print(f"Live page: {observer.page.url}")
     records: list[Record] = []
     with (
+        closing(observer),
         console.status("starting Spark …") as status,
         local_session(workers, master) as spark,
     ):
@@ -102,7 +113,6 @@ def run(
 
         status.update("running …")
         best = run_pipeline(spark, pipeline, observer, tell, top)
-    observer.close()
     if as_json:
         print_json({"top": [list(pair) for pair in best], "batches": [asdict(r) for r in records]})
         return

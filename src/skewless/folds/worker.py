@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from skewless.folds.api import Fold
 from skewless.folds.groups import group_rows
+from skewless.folds.hottest import HottestKeys
 
 SPAN_ROWS = 1 << 16
 
@@ -24,6 +25,7 @@ class FoldJob:
 
     inputs: per fold, the positions of its columns in a batch of messages
     most_keys, most_bytes: when a worker holds more partials than this, it hands them on
+    hottest: is told how many messages each key of a batch has
     """
 
     keys: int
@@ -34,6 +36,7 @@ class FoldJob:
     result_schema: pa.Schema
     most_keys: int = 1_000_000
     most_bytes: int = 256 << 20
+    hottest: HottestKeys | None = None
 
     def on_worker(self, worker: int) -> FoldJob:
         """The job as this worker runs it."""
@@ -43,6 +46,8 @@ class FoldJob:
         """Messages to partials, one per key."""
         columns = batch.columns
         groups, keys = group_rows(columns[: self.keys])
+        if self.hottest is not None:
+            self.hottest.add(keys, np.bincount(groups.ids, minlength=groups.size))
         partials: list[pa.Array] = []
         for fold, positions in zip(self.folds, self.inputs, strict=True):
             partials += fold.reduce_groups(groups, [columns[i] for i in positions])

@@ -8,7 +8,9 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 
+from skewless.live import PlanFacts
 from skewless.spark.adapt.control import Control
+from skewless.spark.adapt.planned import plan_facts
 from skewless.spark.input.version import to_partitions
 from skewless.spark.observe.observer import Observer, counted_keys
 from skewless.spark.observe.progress import after_each_batch, reports
@@ -21,13 +23,24 @@ class Watch:
     """Puts reports of sources and workers into the plan of a query, and passes them on."""
 
     def __init__(
-        self, scheme: str, workers: int, control: Control | None, observer: Observer | None
+        self,
+        scheme: str,
+        workers: int,
+        control: Control | None,
+        observer: Observer | None,
+        plan: PlanFacts | None = None,
     ) -> None:
         self.scheme, self.workers = scheme, workers
         self.control, self.observer = control, observer
+        self._plan = plan  # of a computation whose plan does not change
         self.run = uuid.uuid4().hex[:12]
         self._states_besides = 0
         self._partials = Observation(f"skewless-workers-{self.run}")
+
+    @property
+    def names_keys(self) -> bool:
+        """Do the workers report their hottest keys by name? Only a page shows them."""
+        return self.observer is not None and self.observer.page is not None
 
     @property
     def _workers_metric(self) -> str:
@@ -62,7 +75,8 @@ class Watch:
 
     def heard(self, reporting: DataFrame, column: str) -> DataFrame:
         """The rows of a stream; the workers' reports in this column are passed on by batch."""
-        after_each_batch(reporting.sparkSession, self._workers_metric, self._batch_done)
+        told = None if self.observer is None else self.observer.query_is
+        after_each_batch(reporting.sparkSession, self._workers_metric, self._batch_done, told)
         return reporting.observe(self._workers_metric, reports_of(column))
 
     def results(self, merged: DataFrame) -> DataFrame:
@@ -71,7 +85,9 @@ class Watch:
             return merged
         results = Observation(f"skewless-results-{self.run}")
         seen = merged.observe(results, counted_keys())
-        self.observer.watch(self.scheme, self.workers, self.run, self._partials, results)
+        self.observer.watch(
+            self.scheme, self.workers, self.run, self._partials, results, self._plan
+        )
         return seen
 
     def _batch_done(self, progress: Any) -> None:
@@ -80,5 +96,18 @@ class Watch:
             sources = reports(progress, self._sources_metric)
             self.control.learn(int(progress.batchId), sources, workers)
         if self.observer is not None:
-            besides = self._states_besides
-            self.observer.saw_batch(self.scheme, self.workers, progress, workers, besides)
+            self.observer.saw_batch(
+                self.scheme,
+                self.workers,
+                progress,
+                workers,
+                self._states_besides,
+                self._plan_of(int(progress.batchId)),
+            )
+
+    def _plan_of(self, batch: int) -> PlanFacts | None:
+        """What the plan of a batch says of single keys; only a page asks."""
+        if self.control is None or not self.names_keys:
+            return self._plan
+        folder = self.control.folder
+        return plan_facts(folder.scheme, folder.used(batch).plan)

@@ -21,6 +21,7 @@ from skewless.folds.worker import split_sorted
 from skewless.schemes import Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.adapt.control import Control, learns_between_batches
+from skewless.spark.adapt.planned import plan_facts
 from skewless.spark.adapt.plans import StreamFolder, stream_folder
 from skewless.spark.adapt.watch import Watch
 from skewless.spark.fold.bind import BoundFolds, bind
@@ -160,7 +161,8 @@ class Grouping:
             self.folder.claim_state(bound.facts)
         watch = None
         if self.control is not None or self.observer is not None:
-            watch = Watch(self.scheme.spec, self.workers, self.control, self.observer)
+            facts = plan_facts(self.scheme, self.plan)
+            watch = Watch(self.scheme.spec, self.workers, self.control, self.observer, facts)
         partials = self.partials(bound, watch)
         if self.df.isStreaming:
             return merge_stream(partials, bound, output_mode)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructType
 
+from skewless.folds.hottest import HottestKeys
 from skewless.folds.worker import fold_batches
 from skewless.spark.adapt.watch import Watch
 from skewless.spark.fold.bind import BoundFolds
@@ -23,6 +25,7 @@ def fold_on_workers(placed: DataFrame, bound: BoundFolds, watch: Watch | None) -
     """
     job, reporting = bound.job, watch is not None
     numbered = reporting or bound.tells_workers_apart
+    named = watch is not None and watch.names_keys
 
     def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         if not numbered:
@@ -30,8 +33,10 @@ def fold_on_workers(placed: DataFrame, bound: BoundFolds, watch: Watch | None) -
         worker, mine = arrived(batches)
         if not reporting:
             return fold_batches(job.on_worker(worker), mine)
-        meter = WorkerWatch(worker)
-        return meter.outgoing(fold_batches(job.on_worker(worker), meter.incoming(mine)))
+        hottest = HottestKeys() if named else None
+        meter = WorkerWatch(worker, hottest)
+        mine_alone = replace(job.on_worker(worker), hottest=hottest)
+        return meter.outgoing(fold_batches(mine_alone, meter.incoming(mine)))
 
     rows = with_worker(placed) if numbered else placed
     if watch is None:

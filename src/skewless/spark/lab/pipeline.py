@@ -28,6 +28,7 @@ from skewless.spark.fold.group import group
 from skewless.spark.input.checks import Key, check_scheme
 from skewless.spark.lab.frames import ROW_OF_FILE, words_of, write_keys
 from skewless.spark.observe.observer import Observer, Record
+from skewless.spark.observe.progress import sentence_of
 from skewless.spark.routing.learn import learn
 from skewless.spark.routing.plan import Plan
 from skewless.streams import Stream
@@ -164,7 +165,11 @@ def _stream(
     told = -1
     ended = False
     while not ended:
-        ended = bool(query.awaitTermination(1))
+        try:
+            ended = bool(query.awaitTermination(1))
+        except Exception as error:
+            observer.query_is(str(query.runId), "failed", sentence_of(str(error)))
+            raise
         if ended:
             _await_last_batch(query, observer)
         for record in observer.records(0):
@@ -172,6 +177,7 @@ def _stream(
                 continue
             on_record(record)
             told = record.batch
+    observer.query_is(str(query.runId), "ended")
     return best
 
 

@@ -259,7 +259,8 @@ class _Mapping:
             if observer is not None:
                 observer.saw_batch(scheme, workers, progress, seen)
 
-        after_each_batch(self.rows.sparkSession, metric, batch_done)
+        state = None if observer is None else observer.query_is
+        after_each_batch(self.rows.sparkSession, metric, batch_done, state)
         seen = self.timed(placed).observe(metric, reports_of(self.report))
         return seen.drop(self.report)
 

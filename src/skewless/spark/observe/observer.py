@@ -22,6 +22,8 @@ from pyspark.sql import functions as F
 
 from skewless import measures
 from skewless.errors import SkewlessError
+from skewless.live import Page, PlanFacts
+from skewless.spark.observe.live_page import LivePage
 from skewless.spark.observe.observed import Observed
 from skewless.spark.observe.prometheus import Endpoint
 from skewless.spark.report.source import gathered
@@ -75,6 +77,11 @@ class Record:
     busy_s: list[float]
     flushes: int
 
+    @property
+    def max_over_mean(self) -> float:
+        """The load of the busiest worker ÷ the mean; 1 is perfectly even."""
+        return 1 + self.workers * self.imbalance
+
 
 class Observer:
     """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
@@ -84,14 +91,22 @@ class Observer:
 
     log: a file to which each record is added as a line of JSON
     port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
+    page: show what happens on a live page for a browser, served on 127.0.0.1 at this port; 0 takes
+        a free one. Observers with one port, or with one `skewless.live.Page`, share a page
     """
 
-    def __init__(self, log: str | Path | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        log: str | Path | None = None,
+        port: int | None = None,
+        page: Page | int | None = None,
+    ) -> None:
         self._records: deque[Record] = deque(maxlen=RECORDS_KEPT)
         self._lock = threading.Lock()
         self._awaited: deque[_Awaited] = deque(maxlen=AWAITED_KEPT)
         self._asks = threading.Lock()
         self._asking: threading.Thread | None = None
+        self._live: LivePage | None = None
         self._log = None if log is None else Path(log)
         if self._log is not None and not self._log.parent.is_dir():
             raise SkewlessError(
@@ -100,11 +115,21 @@ class Observer:
         if self._log is not None and self._log.is_dir():
             raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")
         self._endpoint = None if port is None else Endpoint(port)
+        try:
+            self._live = None if page is None else LivePage(page)
+        except SkewlessError:
+            self.close()
+            raise
 
     @property
     def port(self) -> int | None:
         """Where Prometheus finds the endpoint, if there is one."""
         return None if self._endpoint is None else self._endpoint.port
+
+    @property
+    def page(self) -> Page | None:
+        """The live page, if there is one."""
+        return None if self._live is None else self._live.page
 
     def records(self, timeout_s: float = 0.0) -> list[Record]:
         """The records so far, the last RECORDS_KEPT of them.
@@ -124,9 +149,16 @@ class Observer:
         return spark.createDataFrame(rows, SCHEMA)
 
     def close(self) -> None:
-        """Stop serving."""
+        """Stop serving; a page that others share or that was handed in stays."""
         if self._endpoint is not None:
             self._endpoint.close()
+        if self._live is not None:
+            self._live.close()
+
+    def query_is(self, run: str, state: str, why: str | None = None) -> None:
+        """A query waits for data, has ended, or has failed and why: for the page."""
+        if self._live is not None:
+            self._live.page.tell(run, state, why)
 
     def add(self, record: Record) -> None:
         """Keep, log and serve a record."""
@@ -145,10 +177,12 @@ class Observer:
         progress: Any,
         seen: list[WorkerReport],
         states_besides: int = 0,
+        plan: PlanFacts | None = None,
     ) -> None:
         """A micro-batch is done.
 
         states_besides: how many states it wrote that are of no key
+        plan: what its plan says of single keys
         """
         if not seen:
             return
@@ -156,10 +190,19 @@ class Observer:
         keys = int(states[0].numRowsUpdated) - states_besides if len(states) == 1 else None
         seconds = progress.durationMs["triggerExecution"] / 1000
         run = str(progress.runId)
-        self.add(make_record(scheme, workers, run, progress.batchId, seen, keys, seconds))
+        record = make_record(scheme, workers, run, progress.batchId, seen, keys, seconds)
+        self.add(record)
+        if self._live is not None:
+            self._live.show(record, seen, plan, progress.name)
 
     def watch(
-        self, scheme: str, workers: int, run: str, partials: Observation, results: Observation
+        self,
+        scheme: str,
+        workers: int,
+        run: str,
+        partials: Observation,
+        results: Observation,
+        plan: PlanFacts | None = None,
     ) -> None:
         """Await a batch job: Spark tells only once its action has run, if it ever does.
 
@@ -167,8 +210,9 @@ class Observer:
         tells the same: nothing was seen. Neither is recorded.
         """
         with self._lock:
-            self._awaited.append(_Awaited(scheme, workers, run, Observed(partials, results)))
-            tells = self._log is not None or self._endpoint is not None
+            observed = Observed(partials, results)
+            self._awaited.append(_Awaited(scheme, workers, run, observed, plan))
+            tells = any(each is not None for each in (self._log, self._endpoint, self._live))
             if tells and (self._asking is None or not self._asking.is_alive()):
                 self._asking = threading.Thread(
                     target=self._keep_asking, name="skewless-observer", daemon=True
@@ -176,7 +220,7 @@ class Observer:
                 self._asking.start()
 
     def _keep_asking(self) -> None:
-        """For the log and the endpoint, which nobody asks: ask until no job is awaited."""
+        """For the log and whoever is served, where nobody asks: ask until no job is awaited."""
         while True:
             start_s = time.perf_counter()
             self._ask()
@@ -191,16 +235,18 @@ class Observer:
         with self._asks:
             for job in list(self._awaited):
                 try:
-                    record = job.record()
+                    found = job.record()
                 except Exception:  # the session ended: there is nothing to tell
                     told = logging.getLogger(__name__)
                     told.debug("Run %s was not observed.", job.run, exc_info=True)
-                    record = []
-                if record is not None:
+                    found = []
+                if found is not None:
                     with self._lock, contextlib.suppress(ValueError):  # forgotten meanwhile
                         self._awaited.remove(job)
-                    for each in record:
-                        self.add(each)
+                    for record, seen in found:
+                        self.add(record)
+                        if self._live is not None:
+                            self._live.show(record, seen, job.plan)
             return bool(self._awaited)
 
 
@@ -212,9 +258,13 @@ class _Awaited:
     workers: int
     run: str
     observed: Observed
+    plan: PlanFacts | None
 
-    def record(self) -> list[Record] | None:
-        """The record, or none if nothing was seen; None as long as no action has ended."""
+    def record(self) -> list[tuple[Record, list[WorkerReport]]] | None:
+        """The record and what it is made of, or nothing if nothing was seen.
+
+        None as long as no action has ended.
+        """
         found = self.observed.seen()
         if found is None:
             return None
@@ -224,7 +274,8 @@ class _Awaited:
         if not seen or not keys:
             return []
         seconds = max(r.ended_s for r in seen) - min(r.started_s for r in seen)
-        return [make_record(self.scheme, self.workers, self.run, None, seen, keys, seconds)]
+        record = make_record(self.scheme, self.workers, self.run, None, seen, keys, seconds)
+        return [(record, seen)]
 
 
 def counted_keys() -> Any:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = "127.0.0.1"
 _GAUGES = {
+    "max_over_mean": "Load of the busiest worker / mean of the loads of the newest batch",
     "imbalance": "(max - mean) / total of the loads of the newest batch",
     "stddev": "Standard deviation of the loads, in messages",
     "stddev_percent": "Standard deviation of the loads in per cent of their total",

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from skewless.folds.hottest import HottestKeys
+
 
 class Task(NamedTuple):
     """The running task: its partition, its attempt (greater = later) and its micro-batch."""
@@ -46,7 +48,8 @@ class WorkerReport(NamedTuple):
     """What one worker did in one run or micro-batch.
 
     busy_s is the time in which it folded, without waiting for messages; flushes are the times it
-    handed its partials on early. Times are seconds since 1970.
+    handed its partials on early. Times are seconds since 1970. hot are its hottest keys by name
+    with the messages of each, where somebody asked for them.
     """
 
     worker: int
@@ -57,13 +60,17 @@ class WorkerReport(NamedTuple):
     busy_s: float
     started_s: float
     ended_s: float
+    hot: Sequence[tuple[str | None, int]] | None = None
 
 
 class WorkerWatch:
-    """Counts what goes into and comes out of a worker's fold."""
+    """Counts what goes into and comes out of a worker's fold.
 
-    def __init__(self, worker: int) -> None:
-        self.worker = worker
+    hottest: what counts its keys by name, if anybody wants to see them
+    """
+
+    def __init__(self, worker: int, hottest: HottestKeys | None = None) -> None:
+        self.worker, self.hottest = worker, hottest
         self.attempt = Task.current().attempt
         self.started_s = time.time()
         self.messages = self.partials = self.flushes = 0
@@ -99,6 +106,7 @@ class WorkerWatch:
             self.busy_s,
             self.started_s,
             time.time(),
+            None if self.hottest is None else self.hottest.best(),
         )
         return json.dumps(done)
 
