@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import skewless
 from skewless.errors import SkewlessError
+from skewless.hashing import identities
 from skewless.schemes import scheme_of
 from skewless.simulate.balance import Case, LoadRecorder, balance, balance_all
 from skewless.simulate.replication import PairCounter
@@ -225,3 +227,13 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
     workers = arguments.pop("workers", 4)
     with pytest.raises(SkewlessError, match=sentence):
         balance(stream, scheme, workers, **arguments)
+
+
+def test_values_are_routed_as_spark_hashes_them_and_identities_as_they_are():
+    numbers = np.arange(-50, 50)
+    words = [f"w{i}" for i in range(100)]
+    for values in (numbers, numbers.astype(np.int32), words, pa.array([*words[:-1], None])):
+        routed = skewless.route(values, "key", 7)
+        assert routed.tolist() == skewless.route(identities(values), "key", 7).tolist()
+    with pytest.raises(SkewlessError):
+        skewless.route([object()], "key", 7)

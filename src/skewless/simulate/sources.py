@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from skewless.compiled import allocating
 from skewless.errors import SkewlessError
-from skewless.hashing import first_choice, source_seeds
+from skewless.hashing import first_choice, identities, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
@@ -173,18 +173,17 @@ def _positions(source_keys: U64, seeds: U64, count: int) -> list[npt.NDArray[np.
     return np.split(order, np.searchsorted(owners[order], np.arange(1, count)))
 
 
-def _as_identities(keys: npt.NDArray[Any]) -> U64:
-    array = np.ascontiguousarray(keys)
-    if array.dtype.kind not in "iu":
-        raise SkewlessError(
-            f"Keys are whole numbers here, not {array.dtype}: "
-            "skewless.identities(keys) makes them of anything else."
-        )
-    return array.astype(np.uint64, copy=False)
+def _as_identities(keys: Any) -> U64:
+    if isinstance(keys, np.ndarray) and keys.dtype == np.uint64:
+        return np.ascontiguousarray(keys)
+    return identities(keys)
 
 
-def route(keys: U64, scheme: Scheme | str, workers: int, *, sources: int = 1, seed: int = 0) -> I32:
+def route(keys: Any, scheme: Scheme | str, workers: int, *, sources: int = 1, seed: int = 0) -> I32:
     """The worker of every message; message i comes from source i mod `sources`.
+
+    keys: values (NumPy, Arrow or a list), which go where Spark sends them; or identities, as
+        `skewless.identities` makes them of several columns, an array of uint64
 
     A scheme that learns from the whole stream gets a first pass over `keys`; one that learns from
     a prefix routes that prefix provisionally, then the rest as learned.
