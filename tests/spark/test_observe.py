@@ -220,13 +220,13 @@ def test_folds_that_never_run_take_no_threads(spark, df):
     observer, before = Observer(), threading.active_count()
     jvm = spark._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
     in_jvm = jvm.getThreadCount()
-    for _ in range(30):
+    for _ in range(80):
         result = group(df, "w", "key", 2, observer=observer).fold(folds.count())
     start_s = time.monotonic()
     assert observer.records() == []
     assert time.monotonic() - start_s < 3, "it waited for what never runs"
     assert threading.active_count() == before
-    assert jvm.getThreadCount() < in_jvm + 15
+    assert jvm.getThreadCount() < in_jvm + 60  # Spark's own pools grow and shrink, by some thirty
     result.collect()
     assert len(observer.records()) == 1
 
