@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
+from skewless.spark.input.checks import column_named
 
 KEPT = 2  # a batch that runs again is the last or the one after it
 _NOTE = b"skewless"
@@ -69,3 +73,20 @@ class LearningFolder:
 
     def _batches(self) -> list[int]:
         return sorted(int(p.stem) for p in Path(self.folder).glob("*.arrow") if p.stem.isdigit())
+
+
+def tested(rows: DataFrame, label: str, prediction: Callable[[], Column] | None) -> dict[str, int]:
+    """How many rows were `tested` by a prediction, and how many it got `right`; None tests none."""
+    if prediction is None:
+        return {"tested": 0, "right": 0}
+    named = column_named(label)
+    judged = rows.where(named.isNotNull()).select(named.alias("label"), prediction())
+    right = F.count_if(F.col("label") == F.col("prediction"))
+    found = judged.agg(F.count("*"), right).collect()[0]
+    return {"tested": int(found[0]), "right": int(found[1])}
+
+
+def share_right(history: Sequence[dict[str, Any]]) -> float | None:
+    """The share of all tested rows that were right, None if none was tested."""
+    rows = sum(record["tested"] for record in history)
+    return sum(record["right"] for record in history) / rows if rows else None

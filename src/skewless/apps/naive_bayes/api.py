@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from skewless.apps.columns import feature_names
 from skewless.apps.naive_bayes.model import NaiveBayesModel, model_of
 from skewless.apps.naive_bayes.statistics import (
     CATEGORICAL,
@@ -47,15 +48,7 @@ class NaiveBayes:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("kind of naive Bayes", self.kind, KINDS)
-        named = [self.features] if isinstance(self.features, str) else list(self.features)
-        if not named or not all(isinstance(name, str) for name in named):
-            raise SkewlessError("features is a list of one or more names of columns.")
-        if len(set(named)) < len(named) or self.label in named:
-            raise SkewlessError(
-                "Each feature is named once, and the label is not one of them: "
-                f"{', '.join(named)}; label {self.label}."
-            )
-        object.__setattr__(self, "features", tuple(named))
+        object.__setattr__(self, "features", feature_names(self.label, self.features))
         for what, value in (("alpha", self.alpha), ("var_smoothing", self.var_smoothing)):
             number = isinstance(value, int | float) and not isinstance(value, bool)
             if not number or not 0 <= value < float("inf") or (what == "alpha" and not value):

@@ -12,15 +12,14 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
-    BooleanType,
     DataType,
     DateType,
-    IntegralType,
     NumericType,
     StringType,
 )
 
 from skewless import folds
+from skewless.apps.columns import NAMES, check_label
 from skewless.apps.naive_bayes.moments import PARTS, Moments
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
@@ -31,7 +30,6 @@ from skewless.spark.input.version import as_arrow
 CATEGORICAL, MULTINOMIAL, WORDS, GAUSSIAN = "categorical", "multinomial", "words", "gaussian"
 KEY = ("feature", "value", "label")
 AMOUNT = "amount"
-_NAMES = StringType | IntegralType | BooleanType
 
 
 def statistics(
@@ -76,17 +74,6 @@ def prepared(features: list[str], kind: str) -> Column:
         return column_named(features[0])
     as_type = "string" if kind == CATEGORICAL else "double"
     return F.array(*(column_named(name).cast(as_type) for name in features))
-
-
-def check_label(df: DataFrame, label: str) -> DataType:
-    """The type of the classes, or one sentence why it is not one."""
-    kind = field_of(df, label, "label").dataType
-    if not isinstance(kind, _NAMES):
-        raise SkewlessError(
-            f"The label '{label}' of type {kind.simpleString()} does not name classes: it takes "
-            "text, whole numbers or booleans; cast it to a string first."
-        )
-    return kind
 
 
 def _messages(df: DataFrame, label: str, features: list[str], kind: str) -> DataFrame:
@@ -142,7 +129,7 @@ def _check_words(features: list[str], kinds: list[DataType]) -> None:
 def _check_feature(name: str, found: DataType, kind: str) -> None:
     if kind == CATEGORICAL:
         right, takes = (
-            isinstance(found, _NAMES | DateType),
+            isinstance(found, NAMES | DateType),
             "text, whole numbers, booleans or dates",
         )
     else:

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from skewless.apps.learning import Learned, LearningFolder
+from skewless.apps.learning import Learned, LearningFolder, share_right, tested
 from skewless.apps.naive_bayes.moments import PARTS, merge_moments
 from skewless.apps.naive_bayes.statistics import KEY
 from skewless.folds.groups import group_rows
-from skewless.spark.input.checks import column_named
 
 if TYPE_CHECKING:
     from skewless.apps.naive_bayes.api import NaiveBayes
@@ -43,21 +41,19 @@ class BayesLearner:
             return
         rows = rows.persist()
         try:
-            tested, right = (0, 0) if before is None else self._test(rows, before)
+            model = self._model(before)
+            record = tested(rows, self.bayes.label, model.prediction if model else None)
             new = self.bayes.statistics(rows, self.scheme, self.workers)
         finally:
             rows.unpersist()
         table = new if before is None else merged(before.table, new)
         history = [] if before is None else before.notes["history"]
-        record = {"batch": batch, "tested": tested, "right": right}
-        self.folder.keep(Learned(batch, table, {"history": [*history, record]}))
+        notes = {"history": [*history, {"batch": batch, **record}]}
+        self.folder.keep(Learned(batch, table, notes))
 
     def model(self) -> NaiveBayesModel | None:
         """The newest model, or None before the first row with a label."""
-        learned = self.folder.newest()
-        if learned is None or not learned.table.num_rows:
-            return None
-        return self.bayes.model(learned.table)
+        return self._model(self.folder.newest())
 
     def history(self) -> list[dict[str, Any]]:
         """Per micro-batch: its number, rows `tested` and those that were `right`."""
@@ -66,19 +62,12 @@ class BayesLearner:
 
     def accuracy(self) -> float | None:
         """The share of rows that were right when they came, None if none was tested."""
-        records = self.history()
-        tested = sum(record["tested"] for record in records)
-        return sum(record["right"] for record in records) / tested if tested else None
+        return share_right(self.history())
 
-    def _test(self, rows: DataFrame, before: Learned) -> tuple[int, int]:
-        if not before.table.num_rows:
-            return 0, 0
-        label = column_named(self.bayes.label)
-        prediction = self.bayes.model(before.table).prediction()
-        judged = rows.where(label.isNotNull()).select(label.alias("label"), prediction)
-        right = F.count_if(F.col("label") == F.col("prediction"))
-        found = judged.agg(F.count("*"), right).collect()[0]
-        return int(found[0]), int(found[1])
+    def _model(self, learned: Learned | None) -> NaiveBayesModel | None:
+        if learned is None or not learned.table.num_rows:
+            return None
+        return self.bayes.model(learned.table)
 
 
 def merged(a: pa.Table, b: pa.Table) -> pa.Table:
