@@ -10,12 +10,13 @@ def connections(spark, path=None, lines=20_000):
     if path is not None:
         return spark.read.csv(path, sep="\t", schema=SCHEMA, quote="").limit(lines)
     attack = "case when u < 0.1 then 'flood' when u < 0.15 then 'probe' else 'normal' end"
+    service = "case when label = 'flood' then 'echo' when v < 0.8 then 'http' else 'mail' end"
     return (
         spark.range(lines)
         .selectExpr("id", "rand(1) as u", "rand(2) as v")
         .selectExpr("id", "v", f"{attack} as label")
         .selectExpr(
-            "case when label = 'flood' then 'echo' when v < 0.8 then 'http' else 'mail' end service",
+            f"{service} as service",
             "label",
             "case when label = 'flood' or v > 0.97 then 'icmp' else 'tcp' end as protocol",
             "case when label = 'probe' and v < 0.9 then 'S0' else 'SF' end as flag",
