@@ -60,8 +60,10 @@ def _exact_batch(count: Counting, key: Key, k: int) -> DataFrame:
     counts = counted.fold(folds.count().alias("count"))
     names = [F.col(f"`{name}`") for name in counts.columns]
     *groups, item, number = names
-    order = Window.partitionBy(*groups).orderBy(number.desc(), item.asc_nulls_last())
-    rank = F.row_number().over(order).alias("rank")
+    falling = number.desc(), item.asc_nulls_last()
+    if not groups:
+        counts = counts.orderBy(*falling).limit(k)  # else one task would rank all keys
+    rank = F.row_number().over(Window.partitionBy(*groups).orderBy(*falling)).alias("rank")
     found = counts.select(*groups, rank, item, number, F.lit(0).cast("long").alias("error"))
     return found.where(F.col("rank") <= k)
 
