@@ -15,6 +15,7 @@ QUICK = (
     "distribution-aware-drift",
     "choices-skew",
     "graded-planned",
+    "partial-applications",
 )
 
 

@@ -48,6 +48,49 @@ def save(panels: Sequence[Panel], title: str, path: Path) -> None:
     pyplot.close(figure)
 
 
+def save_tree(nodes: Sequence[Mapping[str, Any]], title: str, path: Path) -> None:
+    """Draw a tree, its leaves evenly below each other and the root on the left.
+
+    nodes: number (`node`), `parent` (−1 for the root), `edge` and `text` of each, parents first and
+        the children of a node in their order, as `DecisionTreeModel.nodes` gives them
+    """
+    pyplot = _pyplot()
+    parents = {node["node"]: node["parent"] for node in nodes}
+    inner = set(parents.values())
+    depths: dict[int, int] = {}
+    for node, parent in parents.items():
+        depths[node] = depths.get(parent, -1) + 1
+    leaves = [node for node in parents if node not in inner]
+    heights = {node: -float(place) for place, node in enumerate(leaves)}
+    for node in reversed(list(parents)):
+        if node in inner:
+            below = [heights[child] for child, parent in parents.items() if parent == node]
+            heights[node] = sum(below) / len(below)
+    deepest = max(depths.values())
+    figure, axis = pyplot.subplots(
+        figsize=(2.6 * (deepest + 1) + 1, 0.42 * len(leaves) + 1.2), layout="constrained"
+    )
+    for node in nodes:
+        number, parent = node["node"], node["parent"]
+        place = (depths[number], heights[number])
+        if parent in depths:
+            start = (depths[parent], heights[parent])
+            axis.plot([start[0], place[0]], [start[1], place[1]], color="#999999", lw=1, zorder=1)
+            middle = ((start[0] + place[0]) / 2, (start[1] + place[1]) / 2)
+            axis.annotate(node["edge"], middle, fontsize=7, color="#555555", ha="center")
+        colour = COLOURS[0] if number in inner else COLOURS[2]
+        axis.annotate(
+            node["text"], place, fontsize=8, ha="center", va="center", zorder=2,
+            bbox={"boxstyle": "round", "facecolor": "white", "edgecolor": colour},
+        )  # fmt: skip
+    axis.set_xlim(-0.6, deepest + 0.6)
+    axis.set_ylim(-len(leaves) + 0.3, 0.7)
+    axis.set_axis_off()
+    figure.suptitle(title)
+    figure.savefig(path, dpi=130)
+    pyplot.close(figure)
+
+
 def _one_legend(panels: Sequence[Panel]) -> bool:
     """Whether one legend below explains all panels and they have no room for their own."""
     first, *others = [[line.label for line in panel.lines] for panel in panels]

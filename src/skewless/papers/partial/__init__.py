@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewless.papers.partial import balance, choices, choices_spark, on_spark, skew
+from skewless.papers.partial import applications, balance, choices, choices_spark, on_spark, skew
 from skewless.results import Experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -15,6 +15,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     "partial-fig9": skew.figure9,
     "partial-fig10": on_spark.figure10,
     "partial-table3": on_spark.table3,
+    "partial-applications": applications.applications,
     "choices-workers": choices.workers,
     "choices-skew": choices.skew,
     "choices-spark": choices_spark.spark,

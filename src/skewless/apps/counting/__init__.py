@@ -1,0 +1,1 @@
+"""Counts of keys in bounded memory, one summary per worker: what three applications share."""

@@ -1,0 +1,92 @@
+"""What a stream has taught so far, kept in a folder: a micro-batch that runs again counts once.
+
+Spark runs a micro-batch again if the driver died before the batch was committed. What was learned
+is written after each batch under its number, whole or not at all, and read again before the next:
+so nothing lives in the driver's memory alone, and on Spark Connect nothing need come back from the
+server's Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from skewless.errors import SkewlessError
+from skewless.spark.input.checks import column_named
+
+KEPT = 2  # a batch that runs again is the last or the one after it
+_NOTE = b"skewless"
+
+
+class Learned(NamedTuple):
+    """What is known after a batch: a table, and notes that JSON can write."""
+
+    batch: int
+    table: pa.Table
+    notes: dict[str, Any]
+
+
+class LearningFolder:
+    """A folder with one file per batch, of which the last few stay."""
+
+    def __init__(self, folder: str, facts: dict[str, Any]) -> None:
+        """`facts` say what is learned; a folder with others is refused."""
+        self.folder, self.facts = folder, facts
+
+    def newest(self) -> Learned | None:
+        """What the last batch left, or None before the first."""
+        batches = self._batches()
+        if not batches:
+            return None
+        with pa.OSFile(str(self._path(batches[-1]))) as file, pa.ipc.open_file(file) as reader:
+            table = reader.read_all()
+        notes = json.loads(table.schema.metadata[_NOTE])
+        if notes.pop("facts") != self.facts:
+            raise SkewlessError(
+                f"The folder '{self.folder}' was written by another model: use the same columns "
+                "and parameters as before, or a new folder."
+            )
+        return Learned(batches[-1], table.replace_schema_metadata(None), notes)
+
+    def keep(self, learned: Learned) -> None:
+        """Write what is known now, and drop what is too old to be asked for."""
+        Path(self.folder).mkdir(parents=True, exist_ok=True)
+        notes = json.dumps({**learned.notes, "facts": self.facts}).encode()
+        table = learned.table.replace_schema_metadata({_NOTE: notes})
+        path = self._path(learned.batch)
+        part = path.with_name(f".{path.name}")
+        with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        os.replace(part, path)
+        for old in self._batches()[:-KEPT]:
+            self._path(old).unlink(missing_ok=True)
+
+    def _path(self, batch: int) -> Path:
+        return Path(self.folder) / f"{batch}.arrow"
+
+    def _batches(self) -> list[int]:
+        return sorted(int(p.stem) for p in Path(self.folder).glob("*.arrow") if p.stem.isdigit())
+
+
+def tested(rows: DataFrame, label: str, prediction: Callable[[], Column] | None) -> dict[str, int]:
+    """How many rows were `tested` by a prediction, and how many it got `right`; None tests none."""
+    if prediction is None:
+        return {"tested": 0, "right": 0}
+    named = column_named(label)
+    judged = rows.where(named.isNotNull()).select(named.alias("label"), prediction())
+    right = F.count_if(F.col("label") == F.col("prediction"))
+    found = judged.agg(F.count("*"), right).collect()[0]
+    return {"tested": int(found[0]), "right": int(found[1])}
+
+
+def share_right(history: Sequence[dict[str, Any]]) -> float | None:
+    """The share of all tested rows that were right, None if none was tested."""
+    rows = sum(record["tested"] for record in history)
+    return sum(record["right"] for record in history) / rows if rows else None

@@ -1,0 +1,167 @@
+"""Heavy hitters, top-k and trending on Spark, against plain counting, on batches and streams."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from skewless.apps import heavy_hitters, top_k, trending
+from skewless.errors import SkewlessError
+from tests.spark.streams import Files, run_again
+
+ORIGIN = datetime(2024, 1, 1, tzinfo=UTC)
+SCHEMES = ("key", "partial", "graded", "shuffle")
+
+
+def words_of(count, seed=0):
+    drawn = np.random.default_rng(seed).zipf(1.3, count) % 2000
+    return [None if key == 7 else f"w{key}" for key in drawn.tolist()]
+
+
+def timed(count, minutes=30, seed=0):
+    at = np.sort(np.random.default_rng(seed).uniform(0, minutes, count)).tolist()
+    times = [ORIGIN + timedelta(minutes=m) for m in at]
+    return list(zip(times, words_of(count, seed), strict=True))
+
+
+@pytest.fixture(scope="module")
+def words(spark):
+    return spark.createDataFrame([(w,) for w in words_of(20_000)], "w string").cache()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_heavy_hitters_hold_every_key_that_reaches_the_share(words, scheme):
+    truth = Counter(words_of(20_000))
+    found = heavy_hitters(words, "w", 0.02, scheme=scheme, workers=6)
+    assert found.columns == ["w", "count", "error", "total", "sure"]
+    rows = found.collect()
+    assert {w for w, n in truth.items() if n >= 400} <= {row["w"] for row in rows}
+    assert None in {row["w"] for row in rows}
+    for row in rows:
+        assert row["count"] - row["error"] <= truth[row["w"]] <= row["count"]
+        assert row["error"] <= 0.002 * 20_000
+        assert row["total"] == 20_000
+        assert row["sure"] == (row["count"] - row["error"] >= 400)
+    assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
+
+
+def ranking(counts, k):
+    order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] is None, pair[0] or ""))
+    return [(rank + 1, w, n, 0) for rank, (w, n) in enumerate(order[:k])]
+
+
+def test_top_k_is_exact_by_default(words):
+    found = top_k(words, "w", 12, workers=5)
+    assert found.columns == ["rank", "w", "count", "error"]
+    assert sorted(map(tuple, found.collect())) == ranking(Counter(words_of(20_000)), 12)
+
+
+def test_top_k_with_counters_says_how_far_it_may_be_off(words):
+    truth = Counter(words_of(20_000))
+    rows = top_k(words, "w", 5, counters=100, workers=5).collect()
+    assert [row["rank"] for row in rows] == [1, 2, 3, 4, 5]
+    assert {row["w"] for row in rows} == {w for _, w, _, _ in ranking(truth, 5)}
+    assert all(r["count"] - r["error"] <= truth[r["w"]] <= r["count"] for r in rows)
+
+
+def per_window(rows, minutes, slide):
+    counts = defaultdict(Counter)
+    for time, word in rows:
+        start = int((time - ORIGIN).total_seconds()) // (60 * slide) * slide
+        for first in range(start, start - minutes, -slide):
+            counts[first][word] += 1
+    return {(first, *row) for first, counted in counts.items() for row in ranking(counted, 3)}
+
+
+def shown(rows):
+    return {
+        ((row["window"]["start"].astimezone(UTC) - ORIGIN) // timedelta(minutes=1), *row[1:])
+        for row in rows
+    }
+
+
+@pytest.mark.parametrize("slide", [10, 5])
+@pytest.mark.parametrize("counters", [None, 5000])
+def test_top_k_per_window_of_a_batch(spark, slide, counters):
+    rows = timed(3000)
+    df = spark.createDataFrame(rows, "t timestamp, w string")
+    window = F.window("t", "10 minutes", f"{slide} minutes")
+    found = top_k(df, "w", 3, by=window, counters=counters, workers=4).collect()
+    assert shown(found) == per_window(rows, 10, slide)
+
+
+def test_top_k_per_window_of_a_stream_in_append_mode(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "t timestamp, w string")
+    rows = timed(3000)
+    for part in range(3):
+        files.put(rows[part * 1000 : (part + 1) * 1000])
+    files.put([(ORIGIN + timedelta(days=1), "end")])  # all windows before it end; many are empty
+    stream = files.stream().withWatermark("t", "1 minute")
+    window = F.window("t", "10 minutes")
+    found = top_k(stream, "w", 3, by=window, workers=4, output_mode="append")
+    assert shown(run_again(found, tmp_path / "c", "append")) == per_window(rows, 10, 10)
+
+
+def test_heavy_hitters_of_a_stream_go_on_after_a_restart(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "w string")
+    rows = [(w,) for w in words_of(6000)]
+    truth = Counter(w for (w,) in rows)
+    files.put(rows[:2000])
+    files.put(rows[2000:4000])
+    run_again(heavy_hitters(files.stream(), "w", 0.05, workers=4), tmp_path / "c")
+    files.put(rows[4000:])
+    last = run_again(heavy_hitters(files.stream(), "w", 0.05, workers=4), tmp_path / "c")
+    assert {w for w, n in truth.items() if n >= 300} <= {row["w"] for row in last}
+    assert {row["total"] for row in last} == {6000}
+    assert all(r["count"] - r["error"] <= truth[r["w"]] <= r["count"] for r in last)
+
+
+def test_trending_is_the_same_on_a_batch_and_at_the_end_of_a_stream(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "t timestamp, w string")
+    rows = timed(2000, minutes=60)
+    new = [(ORIGIN + timedelta(minutes=55), "new")] * 40
+    for part in (rows[:1000], rows[1000:], new):
+        files.put(part)
+    settings = {"half_life": 2, "workers": 3}
+    batch = trending(files.batch(), "w", "t", timedelta(minutes=10), 4, **settings)
+    assert batch.columns == ["rank", "period", "w", "now", "past", "growth", "error"]
+    first, *others = batch.collect()
+    assert (first["w"], first["now"], first["past"], first["error"]) == ("new", 40, 0, 0)
+    assert first["period"].astimezone(UTC) == ORIGIN + timedelta(minutes=50)
+    assert first["growth"] == (40 + 10) / (0 + 10)
+    stream = trending(files.stream(), "w", "t", timedelta(minutes=10), 4, **settings)
+    last = run_again(stream, tmp_path / "c")  # the rankings of all batches, one behind the other
+    assert last[-4][2:] == first[2:]
+    assert [row["w"] for row in last[-4:]] == ["new", *(row["w"] for row in others)]
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda df: top_k(df, "w", 0), "k must be at least 1, not 0"),
+        (lambda df: top_k(df, "w", 5, counters=3), "need at least 5 counters"),
+        (lambda df: top_k(df, F.array("w")), "cannot be counted"),
+        (lambda df: top_k(df, ["w", "w"]), "one column, not 2"),
+        (lambda df: top_k(df.toDF("rank"), "rank"), "column 'rank' of its own"),
+        (lambda df: heavy_hitters(df, "w", 0), "share is a share in"),
+        (lambda df: heavy_hitters(df, "w", 0.1, epsilon=0.1), "must be below share"),
+        (lambda df: heavy_hitters(df, "nope"), "nope"),
+        (lambda df: trending(df, "w", "w", timedelta(1)), "is not a time"),
+        (lambda df: trending(df, "w", F.current_timestamp(), timedelta(0)), "period is"),
+    ],
+)
+def test_a_mistake_is_one_sentence(words, call, sentence):
+    with pytest.raises(SkewlessError, match=sentence) as error:
+        call(words)
+    assert "\n" not in str(error.value)
+
+
+def test_no_rows_give_no_rows(spark):
+    empty = spark.createDataFrame([], "t timestamp, w string")
+    assert heavy_hitters(empty, "w", workers=3).collect() == []
+    assert top_k(empty, "w", counters=20, workers=3).collect() == []
+    assert trending(empty, "w", "t", timedelta(1), workers=3).collect() == []
