@@ -117,7 +117,7 @@ class Broker:
         admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
 
     def _admin(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self.address})
+        return AdminClient({"bootstrap.servers": self.address, "log_level": 2})
 
     def _answers(self) -> bool:
         """Whether it serves topics: it listens a while before that."""

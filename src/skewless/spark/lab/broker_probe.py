@@ -19,6 +19,7 @@ from skewless.errors import SkewlessError
 
 LIMIT_S = 8.0  # for all brokers together
 _CONNECT_S = 3.0
+_KNOWN_S = 1.5  # a topic that was just made is not yet known to every broker
 _METADATA, _VERSION, _NUMBER = 3, 4, 1
 _UNKNOWN_TOPIC, _INVALID_TOPIC, _NOT_ALLOWED = 3, 17, 29
 _MOST_BYTES = 64 << 20
@@ -61,6 +62,10 @@ def check_broker(brokers: Sequence[Address], topics: Sequence[str], plain: bool 
             return
         try:
             answer = _ask(connection, topics)
+            known_s = min(ends_s, time.monotonic() + _KNOWN_S)
+            while not all(_known(answer, topic) for topic in topics) and time.monotonic() < known_s:
+                time.sleep(0.1)
+                answer = _ask(connection, topics)
         except (OSError, struct.error, ValueError):
             host, port = connection.getpeername()[:2] if connection.fileno() >= 0 else brokers[0]
             raise SkewlessError(
@@ -105,8 +110,8 @@ def _check_advertised(brokers: Sequence[Address], ends_s: float) -> None:
 
 def _check_topics(answer: Metadata, topics: Sequence[str]) -> None:
     for topic in topics:
-        code = answer.topics.get(topic, _UNKNOWN_TOPIC)
-        if code == _UNKNOWN_TOPIC:
+        code = answer.topics.get(topic)
+        if not _known(answer, topic):
             raise SkewlessError(
                 f"The broker has no topic '{topic}': create it first, or check its name."
             )
@@ -118,6 +123,10 @@ def _check_topics(answer: Metadata, topics: Sequence[str]) -> None:
             raise SkewlessError(
                 f"The broker does not allow to use the topic '{topic}': ask for access to it."
             )
+
+
+def _known(answer: Metadata, topic: str) -> bool:
+    return answer.topics.get(topic, _UNKNOWN_TOPIC) != _UNKNOWN_TOPIC
 
 
 def _named(address: Address) -> str:
