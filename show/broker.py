@@ -21,7 +21,7 @@ from base64 import urlsafe_b64encode
 from pathlib import Path
 from types import TracebackType
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from skewless.errors import SkewlessError
@@ -115,6 +115,11 @@ class Broker:
         """Give a topic more partitions."""
         admin = self._admin()
         admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(30)
+
+    def forget(self, topic: str, partition: int, before: int) -> None:
+        """Delete the messages of a partition before this offset, as retention would."""
+        place, admin = TopicPartition(topic, partition, before), self._admin()
+        admin.delete_records([place])[place].result(30)
 
     def _admin(self) -> AdminClient:
         return AdminClient({"bootstrap.servers": self.address, "log_level": 2})

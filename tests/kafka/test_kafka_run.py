@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import pytest
 from confluent_kafka import Producer
 from show.consume import read_counts
 
+from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import Observer
 from skewless.spark.lab.kafka import NO_FIELD, NO_KEY, NO_VALUE, NOT_JSON, NOT_UTF8, Kafka
@@ -95,6 +100,47 @@ def test_a_checkpoint_goes_on_and_the_newest_count_of_each_key_stays_exact(
     assert found.records == 6
     assert found.stepped_back == 0
     assert set(found.batches.values()) == {2}
+
+
+def test_messages_that_are_gone_before_they_were_read_end_the_run_in_one_sentence(
+    spark, broker, topics, tmp_path
+):
+    checkpoint = tmp_path / "checkpoint"
+    send(broker, topics[0], [(None, b"a")] * 4)
+    run(spark, pipeline(broker, topics, "words", checkpoint=checkpoint), Observer())
+    send(broker, topics[0], [(None, b"gone")] * 4)
+    broker.forget(topics[0], partition=0, before=4)
+    send(broker, topics[0], [(None, b"a")] * 4)
+    with pytest.raises(SkewlessError, match="no longer has the messages") as told:
+        run(spark, pipeline(broker, topics, "words", checkpoint=checkpoint), Observer())
+    assert "\n" not in str(told.value)
+    job = pipeline(broker, topics, "words", checkpoint=checkpoint, failOnDataLoss="false")
+    run(spark, job, Observer())
+    assert read_counts(broker.address, topics[1]).newest == {"a": 8, "gone": 2}
+
+
+def test_ctrl_c_ends_a_run_that_follows_with_its_tables(broker, topics):
+    command = [sys.executable, "-m", "skewless", "run", "--kafka", broker.address, "--follow"]
+    command += ["--topic", topics[0], "--out-topic", topics[1], "--scheme", "key", "--workers", "2"]
+    send(broker, topics[0], [(None, b"a b a")])
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as job:
+        try:
+            ends_s = time.monotonic() + 120
+            while not read_counts(broker.address, topics[1]).newest:
+                assert time.monotonic() < ends_s
+                assert job.poll() is None
+                time.sleep(0.5)
+            time.sleep(2)  # Spark tells of a batch a moment after it
+            job.send_signal(signal.SIGINT)
+            out, errors = job.communicate(timeout=60)
+        finally:
+            job.kill()
+    assert job.returncode == 0, errors
+    assert "Most frequent keys" in out
+    assert "Traceback" not in errors
+    assert read_counts(broker.address, topics[1]).newest == {"a": 2, "b": 1}
 
 
 def test_small_batches_by_an_option_of_sparks_reader_give_the_same_counts(spark, broker, topics):

@@ -129,7 +129,10 @@ def run(
     on_record: Callable[[Record], None] = lambda record: None,
     top: int = 10,
 ) -> list[tuple[str, int]]:
-    """Run to the end of the source; the most frequent keys with their counts."""
+    """Run to the end of the source; the most frequent keys with their counts.
+
+    From Kafka: of the keys that came in this run, counted with all that the checkpoint knows.
+    """
     with tempfile.TemporaryDirectory(prefix="skewless-run-") as folder:
         work = Path(folder)
         if not pipeline.batches:
