@@ -27,10 +27,9 @@ from skewless.report.plots import save
 from skewless.results import Line, Panel
 from skewless.spark import group
 from skewless.spark.lab.connector import connector_jars
-from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, write
+from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, with_short_errors, write
 from skewless.spark.lab.session import local_session
 
-SCHEMES = ("key", "partial", "dynamic", "graded")
 PARTITIONS = 4
 SHARE = 0.4
 WARM = 400
@@ -79,7 +78,7 @@ def measure(spark, broker, scheme, given, folder):
     producer.flush()
     writer = grouping.fold(folds.sleeping(folds.count(), delay_ms)).writeStream
     writer = writer.outputMode("update").option("checkpointLocation", str(checkpoint))
-    query = writer.foreachBatch(send).start()
+    query = writer.foreachBatch(with_short_errors(send, [])).start()
     while not out_s:
         assert query.isActive, query.exception()
         time.sleep(0.1)
@@ -136,6 +135,7 @@ def main():
     parser.add_argument("--load", type=float, default=0.8)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--moves", type=float, default=20)
+    parser.add_argument("--schemes", default="key,partial,dynamic,graded")
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     results = {}
@@ -146,7 +146,7 @@ def main():
     ):
         spark.conf.set("spark.sql.shuffle.partitions", "2")
         print("| scheme | p50 | p99 | not counted at the end |\n|---|---|---|---|")
-        for scheme in SCHEMES:
+        for scheme in given.schemes.split(","):
             latency, came, late = measure(spark, broker, scheme, given, Path(folder))
             results[scheme] = latency, came, late
             print(row(scheme, latency, late), flush=True)

@@ -27,7 +27,7 @@ from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.spark import Observer, group
 from skewless.spark.lab.connector import connector_jars
-from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, write
+from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, with_short_errors, write
 from skewless.spark.lab.session import local_session
 from skewless.spark.observe.observer import Record
 
@@ -68,7 +68,8 @@ def start(
     def send(rows: DataFrame, batch: int) -> None:
         write(rows, batch, kafka)
 
-    writer = counts.writeStream.outputMode("update").queryName(scheme).foreachBatch(send)
+    writer = counts.writeStream.outputMode("update").queryName(scheme)
+    writer = writer.foreachBatch(with_short_errors(send, []))
     writer = writer.option("checkpointLocation", checkpoint)
     return writer.trigger(processingTime=show.every).start()
 

@@ -119,26 +119,30 @@ def test_messages_that_are_gone_before_they_were_read_end_the_run_in_one_sentenc
     assert read_counts(broker.address, topics[1]).newest == {"a": 8, "gone": 2}
 
 
-def test_ctrl_c_ends_a_run_that_follows_with_its_tables(broker, topics):
+def test_ctrl_c_amid_a_batch_ends_a_run_that_follows_with_its_tables(broker, topics, tmp_path):
     command = [sys.executable, "-m", "skewless", "run", "--kafka", broker.address, "--follow"]
     command += ["--topic", topics[0], "--out-topic", topics[1], "--scheme", "key", "--workers", "2"]
+    command += ["--delay-ms", "100", "--checkpoint", str(tmp_path)]
     send(broker, topics[0], [(None, b"a b a")])
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as job:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as job:
         try:
             ends_s = time.monotonic() + 120
-            while not read_counts(broker.address, topics[1]).newest:
+            while not (tmp_path / "commits" / "0").exists():
                 assert time.monotonic() < ends_s
                 assert job.poll() is None
-                time.sleep(0.5)
-            time.sleep(2)  # Spark tells of a batch a moment after it
+                time.sleep(0.1)
+            send(broker, topics[0], [(None, b"a")] * 600)  # a batch of a minute
+            while not (tmp_path / "offsets" / "1").exists():
+                time.sleep(0.1)
+            time.sleep(3)
             job.send_signal(signal.SIGINT)
-            out, errors = job.communicate(timeout=60)
+            out, errors = job.communicate(timeout=40)
         finally:
             job.kill()
     assert job.returncode == 0, errors
-    assert "Most frequent keys" in out
+    assert not (tmp_path / "commits" / "1").exists(), "not amid a batch"
+    assert out.startswith("Every message could be read.")
     assert "Traceback" not in errors
     assert read_counts(broker.address, topics[1]).newest == {"a": 2, "b": 1}
 

@@ -8,7 +8,7 @@ failure writes the same records again, so the newest record of each key is exact
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -166,6 +166,26 @@ def write(counts: DataFrame, batch: int, kafka: Kafka) -> None:
     ours = {name: value for name, value in kafka.options.items() if name.startswith(_PREFIX)}
     writer = records.write.format("kafka").options(**ours).option("topic", kafka.out_topic)
     writer.option("kafka.bootstrap.servers", kafka.brokers).save()
+
+
+def with_short_errors(
+    send: Callable[[DataFrame, int], None], failed: list[Exception]
+) -> Callable[[DataFrame, int], None]:
+    """A function for `foreachBatch` that raises one word, and keeps what was raised in `failed`.
+
+    When a query is stopped amid a batch or its batch fails, Spark searches the text of the error by
+    a regular expression that overflows the stack on a long one, as of a failed job; the query's
+    thread then dies, and whoever waits for the query waits for ever.
+    """
+
+    def call(counts: DataFrame, batch: int) -> None:
+        try:
+            send(counts, batch)
+        except Exception as error:
+            failed.append(error)
+            raise RuntimeError(type(error).__name__) from None
+
+    return call
 
 
 def _header(batch: int) -> Column:

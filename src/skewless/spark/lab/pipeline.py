@@ -29,7 +29,7 @@ from skewless.schemes.api import Arrays
 from skewless.spark.fold.group import group
 from skewless.spark.input.checks import Key, check_scheme
 from skewless.spark.lab.frames import ROW_OF_FILE, words_of, write_keys
-from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, write
+from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, with_short_errors, write
 from skewless.spark.lab.kafka_bad import BadMessages
 from skewless.spark.lab.kafka_errors import failure
 from skewless.spark.observe.observer import Observer, Record
@@ -162,6 +162,7 @@ def _stream(
     checkpoint = pipeline.checkpoint or work / "checkpoint"
     kafka = pipeline.source if isinstance(pipeline.source, Kafka) else None
     best: list[tuple[str, int]] = []
+    failed: list[Exception] = []
 
     def keep(counts: DataFrame, batch: int) -> None:
         held = counts.cache()
@@ -179,7 +180,7 @@ def _stream(
         _count(keys, pipeline, observer, checkpoint)
         .writeStream.outputMode("complete" if kafka is None else "update")
         .option("checkpointLocation", str(checkpoint))
-        .foreachBatch(keep)
+        .foreachBatch(keep if kafka is None else with_short_errors(keep, failed))
     )
     if kafka is None or not kafka.endless:
         writer = writer.trigger(availableNow=True)
@@ -193,7 +194,7 @@ def _stream(
     except StreamingQueryException as error:
         if kafka is None:
             raise
-        raise failure(error, kafka) from error
+        raise failure(next(iter(failed), error), kafka) from error
     return best
 
 

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from skewless.errors import SkewlessError
 
 MOST_THREADS = 1000
+_STACK = "-Xss8m"  # Spark matches errors of a stream by a regular expression that is recursive
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 
@@ -48,7 +49,7 @@ def local_session(
     quiet = Path(__file__).with_name("log4j2.properties")
     builder = (
         SparkSession.builder.master(master or f"local[{threads}]")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet} {_STACK}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
