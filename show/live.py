@@ -3,7 +3,7 @@
 Every message takes its time at a worker (it sleeps), so that workers behave like machines of their
 own. All of it is on this machine, and is gone at the end: after two minutes, or at Ctrl-C.
 
-python -m show.live [--seconds 120] [--rate 800] [--workers 8] [--delay-ms 6]
+python -m show.live [--seconds 120] [--rate 200] [--workers 4] [--delay-ms 14]
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from skewless.spark.observe.observer import Record
 
 SCHEMES = ("key", "partial", "graded")
 TOPIC = "words"
+MOST_S = 5.0  # a batch holds at most what comes in this time
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,9 @@ class Show:
     """
 
     seconds: float = 120.0
-    rate: float = 800.0
-    workers: int = 8
-    delay_ms: float = 8.0
+    rate: float = 200.0
+    workers: int = 4
+    delay_ms: float = 14.0
     every: str = "2 seconds"
 
 
@@ -103,7 +104,9 @@ def play(show: Show) -> None:
         spark.conf.set("spark.sql.shuffle.partitions", "2")
         queries = []
         for scheme, observer in watching.items():
-            kafka = Kafka(broker.address, TOPIC, f"counts-{scheme}")
+            # Small batches, so that there is something to see every few seconds.
+            most = {"maxOffsetsPerTrigger": str(int(MOST_S * show.rate))}
+            kafka = Kafka(broker.address, TOPIC, f"counts-{scheme}", options=most)
             queries.append(start(spark, kafka, scheme, show, observer, folder))
         held.callback(lambda: [query.stop() for query in queries])
         held.enter_context(_producing(broker.address, show))
