@@ -5,7 +5,7 @@ READY := .venv/.ready
 BROWSER := .venv/.browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest fuzz
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
 APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
 	tests/spark/test_event_log.py tests/spark/test_workers_python.py tests/spark/test_fuzz_restarts.py
@@ -25,19 +25,26 @@ wheel: $(READY) ## Build the wheel, install it into a new environment, run the R
 	scripts/wheel.sh
 
 quick: lint types $(BROWSER) ## Check style, types and imports, and run the tests that need no Spark
-	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults
+	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/kafka
 
 matrix: $(READY) ## Run the Spark tests on every Spark that is supported
 	scripts/matrix.sh
 
 test: lint types $(BROWSER) ## Check style, types and imports, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 faults rest
+	$(MAKE) --no-print-directory kafka
 
 faults: $(READY) ## Run the slowest tests: faults, streams, Spark Connect
 	$(BIN)/pytest $(APART)
 
 rest: $(READY) $(BROWSER) ## Run all other tests
-	$(BIN)/pytest $(APART:%=--ignore=%)
+	$(BIN)/pytest $(APART:%=--ignore=%) --ignore=tests/kafka
+
+kafka: $(READY) ## Run the tests with a real Kafka broker, in a process of their own: one JVM, other jars
+	$(BIN)/pytest tests/kafka
+
+live: $(READY) ## Watch three queries on one topic of a real broker while the hot key moves
+	$(BIN)/python -m show.live
 
 MINUTES ?= 10
 fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MINUTES=10 each

@@ -12,9 +12,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
@@ -27,6 +28,9 @@ from skewless.schemes import Scheme
 from skewless.spark.fold.group import group
 from skewless.spark.input.checks import Key, check_scheme
 from skewless.spark.lab.frames import ROW_OF_FILE, words_of, write_keys
+from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, with_short_errors, write
+from skewless.spark.lab.kafka_bad import BadMessages
+from skewless.spark.lab.kafka_errors import failure
 from skewless.spark.observe.observer import Observer, Record
 from skewless.spark.observe.progress import sentence_of
 from skewless.spark.routing.learn import learn
@@ -41,15 +45,16 @@ _DONE = "_SUCCESS"  # the file that Spark adds when a result is complete
 class Pipeline:
     """What to run.
 
-    source: a stream, or a folder of text files whose lines are split into words
+    source: a stream, a folder of text files whose lines are split into words, or topics of Kafka
     batches: micro-batches that a stream is cut into; 0 runs it as one batch job
     delay_ms: time each message takes at its worker
     speeds: the speed of each worker, which divides the delay; 1 each if not given
-    sink: folder of the Parquet result, or None to keep it in memory only
+    sink: folder of the Parquet result, or None to keep it in memory only; Kafka has its own
     checkpoint: folder that lets a stopped pipeline go on; else it starts from scratch
+    bad: is told of messages from Kafka that cannot be read
     """
 
-    source: Stream | Path
+    source: Stream | Path | Kafka
     scheme: Scheme
     workers: int
     batches: int = 8
@@ -58,6 +63,7 @@ class Pipeline:
     checkpoint: Path | None = None
     seed: int = 0
     speeds: Sequence[float] | None = None
+    bad: BadMessages = field(default_factory=BadMessages, compare=False)
 
     def __post_init__(self) -> None:
         if self.batches < 0:
@@ -71,7 +77,13 @@ class Pipeline:
             self._check_speeds(self.speeds)
         if self.sink is not None:
             self._check_sink(self.sink)
-        if isinstance(self.source, Path):
+        if isinstance(self.source, Kafka):
+            if self.sink is not None or not self.batches:
+                raise SkewlessError(
+                    "With Kafka the counts go to a topic, micro-batch by micro-batch: leave --out "
+                    "and --batches out."
+                )
+        elif isinstance(self.source, Path):
             if self.source.is_file():
                 raise SkewlessError(
                     f"'{self.source}' is a file: give the folder that it is in, or a stream such "
@@ -83,8 +95,8 @@ class Pipeline:
                 )
         elif self.checkpoint is not None:
             raise SkewlessError(
-                "A checkpoint goes with a folder of text files as the source: a generated stream "
-                "is written again for each run, so there is nothing to go on from."
+                "A checkpoint goes with a folder of text files or Kafka as the source: a generated "
+                "stream is written again for each run, so there is nothing to go on from."
             )
 
     def _check_sink(self, sink: Path) -> None:
@@ -118,7 +130,10 @@ def run(
     on_record: Callable[[Record], None] = lambda record: None,
     top: int = 10,
 ) -> list[tuple[str, int]]:
-    """Run to the end of the source; the most frequent keys with their counts."""
+    """Run to the end of the source; the most frequent keys with their counts.
+
+    From Kafka: of the keys that came in this run, counted with all that the checkpoint knows.
+    """
     with tempfile.TemporaryDirectory(prefix="skewless-run-") as folder:
         work = Path(folder)
         if not pipeline.batches:
@@ -146,22 +161,47 @@ def _stream(
 ) -> list[tuple[str, int]]:
     keys = _stream_keys(spark, pipeline, work)
     checkpoint = pipeline.checkpoint or work / "checkpoint"
+    kafka = pipeline.source if isinstance(pipeline.source, Kafka) else None
     best: list[tuple[str, int]] = []
+    failed: list[Exception] = []
 
     def keep(counts: DataFrame, batch: int) -> None:
         held = counts.cache()
-        best[:] = _top(held, top)
-        _save(held, pipeline.sink)
+        if kafka is None:
+            best[:] = _top(held, top)
+            _save(held, pipeline.sink)
+        else:
+            # Counts only grow, so whatever is among the most frequent was so in its last batch.
+            newest = dict(best) | dict(_top(held, top))
+            best[:] = sorted(newest.items(), key=lambda pair: (-pair[1], pair[0]))[:top]
+            write(held, batch, kafka)
         held.unpersist()
 
-    query = (
+    writer = (
         _count(keys, pipeline, observer, checkpoint)
-        .writeStream.outputMode("complete")
+        .writeStream.outputMode("complete" if kafka is None else "update")
         .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .foreachBatch(keep)
-        .start()
+        .foreachBatch(keep if kafka is None else with_short_errors(keep, failed))
     )
+    if kafka is None or not kafka.endless:
+        writer = writer.trigger(availableNow=True)
+    query = writer.start()
+    try:
+        _tell(query, observer, on_record)
+    except KeyboardInterrupt:
+        if kafka is None or not kafka.endless:
+            raise
+        query.stop()  # the one way in which it ends
+        observer.query_is(str(query.runId), "ended")
+    except StreamingQueryException as error:
+        if kafka is None:
+            raise
+        raise failure(next(iter(failed), error), kafka) from error
+    return best
+
+
+def _tell(query: StreamingQuery, observer: Observer, on_record: Callable[[Record], None]) -> None:
+    """Pass the records of a query on until it ends."""
     told = -1
     ended = False
     while not ended:
@@ -178,7 +218,6 @@ def _stream(
             on_record(record)
             told = record.batch
     observer.query_is(str(query.runId), "ended")
-    return best
 
 
 def _await_last_batch(query: StreamingQuery, observer: Observer) -> None:
@@ -219,6 +258,7 @@ def _count(
 
 def _batch_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> tuple[DataFrame, Key]:
     """The keys, and what tells rows of one key apart: their number, as there is no other column."""
+    assert not isinstance(pipeline.source, Kafka)  # a pipeline refuses it
     if isinstance(pipeline.source, Path):
         lines = spark.read.text(str(pipeline.source))
         numbered = lines.select("value", F.monotonically_increasing_id().alias("line"))
@@ -227,6 +267,9 @@ def _batch_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> tuple[Da
 
 
 def _stream_keys(spark: SparkSession, pipeline: Pipeline, work: Path) -> DataFrame:
+    if isinstance(pipeline.source, Kafka):
+        messages = judged(read(spark, pipeline.source), pipeline.source.split)
+        return keys_of(pipeline.bad.left_out(messages), pipeline.source.split)
     reader = spark.readStream.option("maxFilesPerTrigger", 1)
     if isinstance(pipeline.source, Path):
         lines = reader.text(str(pipeline.source))

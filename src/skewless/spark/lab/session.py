@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -21,14 +21,18 @@ from pyspark.sql import SparkSession
 from skewless.errors import SkewlessError
 
 MOST_THREADS = 1000
+_STACK = "-Xss8m"  # Spark matches errors of a stream by a regular expression that is recursive
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 
 @contextmanager
-def local_session(threads: int, master: str | None = None) -> Iterator[SparkSession]:
+def local_session(
+    threads: int, master: str | None = None, jars: Sequence[Path] = ()
+) -> Iterator[SparkSession]:
     """A session with that many threads, stopped at the end; it listens on this machine alone.
 
     master: another Spark to use instead
+    jars: what Spark is to load besides its own
     """
     if master is None and threads > MOST_THREADS:
         raise SkewlessError(
@@ -45,7 +49,7 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
     quiet = Path(__file__).with_name("log4j2.properties")
     builder = (
         SparkSession.builder.master(master or f"local[{threads}]")
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+        .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet} {_STACK}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.host", "127.0.0.1")
@@ -54,6 +58,8 @@ def local_session(threads: int, master: str | None = None) -> Iterator[SparkSess
         # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
     )
+    if jars:
+        builder = builder.config("spark.jars", ",".join(map(str, jars)))
     with _ended_on_request() as requested:
         session = _started(builder)
         with _interrupted_in_one_way():  # once Spark has put its own handler there

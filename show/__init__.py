@@ -1,0 +1,1 @@
+"""What can be watched: a broker, a producer and three queries on this machine; see `make live`."""

@@ -1,0 +1,117 @@
+"""Drivers and the broker die amid the work, and the topic grows: nothing is lost, nothing twice.
+
+The campaign is bigger with SKEWLESS_KAFKA_KILLS and SKEWLESS_KAFKA_WORDS; see bench/kafka_kills.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from show.consume import read_counts
+from show.produce import Producer
+
+from tests.faults.test_faults import kill, last_batch
+from tests.kafka.conftest import ROOT
+
+KILLS = int(os.environ.get("SKEWLESS_KAFKA_KILLS", "3"))
+WORDS = int(os.environ.get("SKEWLESS_KAFKA_WORDS", "60000"))
+DELAY_MS = float(os.environ.get("SKEWLESS_KAFKA_DELAY_MS", "0.2"))
+WORKERS = 2
+
+pytestmark = pytest.mark.timeout(300 + 60 * KILLS)
+
+
+class Drivers:
+    """`skewless run` on one checkpoint, started again and again."""
+
+    def __init__(self, address, topics, folder):
+        self.folder = folder
+        where = ["--kafka", address, "--topic", topics[0], "--out-topic", topics[1]]
+        size = ["--scheme", "graded", "--workers", str(WORKERS), "--delay-ms", str(DELAY_MS)]
+        goes_on = ["--checkpoint", str(folder / "checkpoint"), "--log", str(folder / "batches")]
+        parts = ["--kafka-option", f"maxOffsetsPerTrigger={max(5000, WORDS // 20)}"]
+        self._command = [sys.executable, "-m", "skewless", "run", *where, *size, *goes_on, *parts]
+
+    def start(self, *more):
+        paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        with (self.folder / "log.txt").open("ab") as log, (self.folder / "out").open("wb") as out:
+            return subprocess.Popen(
+                [*self._command, *more], cwd=ROOT, env=environment, stdout=out, stderr=log
+            )
+
+    def said(self):
+        return (self.folder / "log.txt").read_text()[-3000:]
+
+    def running_batch(self, process, least, limit_s=200):
+        """Wait until a batch from `least` on is running, and a task of it too: its number."""
+        ends_s = time.monotonic() + limit_s
+        begun = self.folder / "checkpoint" / "skewless" / "batches"
+        while time.monotonic() < ends_s:
+            assert process.poll() is None, self.said()
+            running = max((int(p.name) for p in begun.glob("[0-9]*")), default=-1)
+            if running >= least and running > last_batch(self.folder, "commits"):
+                return running
+            time.sleep(0.01)
+        raise AssertionError("no batch began: " + self.said())
+
+    def finish(self):
+        """Count what is left and end; what it printed."""
+        process = self.start("--json")
+        try:
+            code = process.wait(280)
+        finally:
+            kill(process)
+        assert code == 0, self.said()
+        return json.loads((self.folder / "out").read_text())
+
+
+def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_grows(
+    broker, topics, tmp_path
+):
+    producer = Producer(broker.address, topics[0], rate=WORDS / (15 * (KILLS + 1)))
+    stop = threading.Event()
+    seconds = WORDS / producer.rate
+    sending = threading.Thread(target=producer.run, args=(seconds, stop), daemon=True)
+    sending.start()
+    drivers = Drivers(broker.address, topics, tmp_path)
+    killed = []
+    process = None
+    try:
+        for number in range(KILLS):
+            process = drivers.start("--follow")
+            # A later one than that of the last kill: this driver has run that one again.
+            killed.append(drivers.running_batch(process, killed[-1] + 1 if killed else 0))
+            if number == KILLS // 2:
+                broker.grow(topics[0], 5)
+                broker.stop(signal.SIGKILL)
+                time.sleep(1)
+                broker.start()
+                # It lives on, and plans batches with the new partitions.
+                killed[-1] = drivers.running_batch(process, killed[-1] + 2)
+            kill(process)
+            amid = last_batch(tmp_path, "offsets") > last_batch(tmp_path, "commits")
+            assert amid, "not amid a batch"
+        sending.join(120)
+        assert not sending.is_alive()
+        assert producer.failed == 0
+        told = drivers.finish()
+    finally:
+        stop.set()
+        if process is not None:
+            kill(process)
+    assert killed == sorted(set(killed)), "a restart went back"
+    assert producer.counts.total() >= WORDS - 1
+    found = read_counts(broker.address, topics[1])
+    assert found.newest == dict(producer.counts)
+    assert found.stepped_back == 0
+    assert told["bad"]["total"] == 0
+    report = {"words": producer.counts.total(), "kills": killed, "records": found.records}
+    print(json.dumps(report | {"batches": last_batch(tmp_path, "commits") + 1}))
