@@ -5,7 +5,7 @@ READY := .venv/.ready
 BROWSER := .venv/.browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz docs
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
 APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
 	tests/spark/test_event_log.py tests/spark/test_workers_python.py tests/spark/test_fuzz_restarts.py
@@ -50,6 +50,10 @@ MINUTES ?= 10
 fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MINUTES=10 each
 	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py \
 		tests/spark/test_join_fuzz.py
+
+docs: $(READY) ## Build the documentation into site/, offline; a broken link fails
+	$(BIN)/python scripts/reference.py
+	$(BIN)/zensical build --clean --strict
 
 lint: $(READY) ## Check style and the import contract
 	$(BIN)/ruff check .

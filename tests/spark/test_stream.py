@@ -205,7 +205,7 @@ def test_streams_keep_their_state_in_rocksdb_unless_the_user_chose_otherwise(spa
         (lambda g: g("w", "distribution-aware"), "group a stream with checkpoint="),
         (lambda g: g("ww", "key"), "no column 'ww'"),
         (lambda g: g("w", "potc"), "remembers the worker of every key"),
-        (lambda g: g("w", "key", checkpoint="s3a://bucket/x"), "'s3a://bucket/x' is none"),
+        (lambda g: g("w", "key", checkpoint="s3a://bucket/x"), "'s3a://bucket/x' is not one"),
         (lambda g: g("w", "key", checkpoint="/proc/nothing"), "cannot be made"),
     ],
 )

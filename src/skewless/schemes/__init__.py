@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from skewless.schemes.api import Feedback, RouteTable, Scheme
 from skewless.schemes.bounded_hash import BoundedLoadConsistentHashing
+from skewless.schemes.check import check_scheme
 from skewless.schemes.consistent.scheme import ConsistentGrouping
 from skewless.schemes.d_choices import DChoices
 from skewless.schemes.distribution_aware import DistributionAware
@@ -59,4 +60,4 @@ def scheme_of(scheme: Scheme | str) -> Scheme:
     return scheme if isinstance(scheme, Scheme) else build(SCHEMES, scheme, "scheme")
 
 
-__all__ = ["SCHEMES", "Feedback", "RouteTable", "Scheme", "scheme_of"]
+__all__ = ["SCHEMES", "Feedback", "RouteTable", "Scheme", "check_scheme", "scheme_of"]

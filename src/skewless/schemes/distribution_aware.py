@@ -119,7 +119,7 @@ class DistributionAware(Scheme):
         if self.learn < 1:
             raise SkewlessError(
                 f"{self.name}:learn must be at least 1 message, not {self.learn}: "
-                "an empty learning phase teaches nothing."
+                "an empty learning phase contributes no data."
             )
         if not 0 < self.theta <= 1:
             raise SkewlessError(f"{self.name}:theta is a share in (0, 1], not {self.theta}.")

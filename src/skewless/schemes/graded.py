@@ -7,7 +7,7 @@ part of the target, for the hottest keys when it reaches the mean, and for keys 
 logarithm of their share. So hot keys give way to cold ones and even out whatever those do; cold
 keys stay where their hash puts them; no key uses more workers than it must. Where most of the
 stream is hot, other keys may exceed the mean for longer: the hot ones will make up for it. A worker
-that falls behind is fetched up: by the hottest keys, and where there are none by keys that have it
+that falls behind is topped up: by the hottest keys, and where there are none by keys that have it
 as their first or second choice. Nothing is planned; loads and shares fade, so drift is followed.
 The reasons and limits are in docs/graded.md.
 

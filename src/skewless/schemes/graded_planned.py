@@ -132,7 +132,7 @@ class PlannedGradedChoices(Scheme):
         if self.learn < 1:
             raise SkewlessError(
                 f"{self.name}:learn must be at least 1 message, not {self.learn}: "
-                "an empty learning phase teaches nothing."
+                "an empty learning phase contributes no data."
             )
         if self.relearn < 0:
             raise SkewlessError(f"{self.name}:relearn must not be negative, not {self.relearn}.")

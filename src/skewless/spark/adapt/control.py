@@ -2,7 +2,7 @@
 
 Each source's report of batch n rides on its last row (see `tasks`). When Spark says that the batch
 is done, the reports are merged, the scheme plans again, and the plan is kept for batch n + 1. Spark
-says so beside the stream, not in it: a batch that starts at once may run with the plan before. What
+says so asynchronously: a batch that starts at once may run with the plan before. What
 its sources report counts all the same; what its workers took says nothing of the newer plan, and is
 left out. A driver that dies in between loses what one batch taught, and nothing else.
 """

@@ -201,7 +201,7 @@ def checkpoint_path(checkpoint: str) -> str:
     if ":/" in path:
         raise SkewlessError(
             f"Plans are kept in a folder that the driver and all tasks open as files, and "
-            f"'{path}' is none: give a mounted folder that they share."
+            f"'{path}' is not one: give a mounted folder that they share."
         )
     return os.path.abspath(path)
 

@@ -74,8 +74,8 @@ def group(
         as files; there a scheme that learns keeps its plans, and a restart with another scheme,
         number of workers or seed is refused. Without it each micro-batch starts from scratch
     observer: is told how even each run or micro-batch was
-    most_keys, most_bytes: a worker that holds partials of more keys or bytes than this hands
-        them on to the merge and starts again
+    most_keys, most_bytes: a worker that holds partials of more keys or bytes than this flushes
+        them to the merge and starts again
     """
     check_server(df)
     check_workers_python(df.sparkSession, __version__)
@@ -93,8 +93,8 @@ def group(
     if checkpoint is not None:
         if not df.isStreaming:
             raise SkewlessError(
-                "A checkpoint belongs to a stream, and this DataFrame is none: leave checkpoint= "
-                "out, or read with spark.readStream."
+                "A checkpoint belongs to a stream, and this DataFrame is not one: leave "
+                "checkpoint= out, or read with spark.readStream."
             )
         folder = stream_folder(checkpoint, made, count, seed)
         folder.claim()

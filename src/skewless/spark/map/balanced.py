@@ -5,7 +5,7 @@
 is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost: the
 expensive rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a
 share of the rows goes first, round robin, and is timed; the rest is planned with what that taught.
-On a stream each micro-batch teaches the next.
+On a stream each micro-batch is planned by what the ones before it cost.
 """
 
 from __future__ import annotations

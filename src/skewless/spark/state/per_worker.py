@@ -81,7 +81,7 @@ def per_worker(
     plan = make_plan(made, workers, seed, None)
     if not df.isStreaming:
         raise SkewlessError(
-            "State from batch to batch belongs to a stream, and this DataFrame is none: read it "
+            "State from batch to batch belongs to a stream, and this DataFrame is not one: read it "
             "with spark.readStream, or use group."
         )
     identity, mode = key_identity(*key_columns(df, key)), output_mode.capitalize()
