@@ -106,11 +106,6 @@ class StreamFolder:
         path = self.root / "stream.json"
         if path.exists():
             self._check(_read_facts(path), self._facts(**more))
-            if len(self._settings()) > 1:
-                raise SkewlessError(
-                    f"The checkpoint '{self.checkpoint}' is of a stream of folds: give this stream "
-                    "a new checkpoint."
-                )
             return
         self._make(**more)
 
