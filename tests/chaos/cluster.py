@@ -54,7 +54,7 @@ def targets(fault: str) -> list[psutil.Process]:
             line = " ".join(process.cmdline())
             if "CoarseGrainedExecutorBackend" in line:
                 executors.append(process)
-            elif "pyspark.daemon" in line or "skewless" in line:
+            elif "pyspark.daemon" in line:
                 above = process.parent()
                 (daemons if above and above.name() == "java" else workers).append(process)
     kinds = {"executor": executors, "daemon": daemons, "python worker": workers}
