@@ -5,9 +5,9 @@ READY := .venv/.ready
 BROWSER := .venv/.browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz docs
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz chaos docs
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
-APART := tests/faults tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
+APART := tests/faults tests/chaos tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
 	tests/spark/test_event_log.py tests/spark/test_workers_python.py tests/spark/test_fuzz_restarts.py
 
 help: ## Say what the targets do
@@ -25,7 +25,7 @@ wheel: $(READY) ## Build the wheel, install it into a new environment, run the R
 	scripts/wheel.sh
 
 quick: lint types $(BROWSER) ## Check style, types and imports, and run the tests that need no Spark
-	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/kafka
+	$(BIN)/pytest --ignore=tests/spark --ignore=tests/faults --ignore=tests/chaos --ignore=tests/kafka
 
 matrix: $(READY) ## Run the Spark tests on every Spark that is supported
 	scripts/matrix.sh
@@ -50,6 +50,10 @@ MINUTES ?= 10
 fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MINUTES=10 each
 	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py \
 		tests/spark/test_join_fuzz.py
+
+SEED ?= 1
+chaos: $(READY) ## Kill, stop and damage what runs, at random moments of MINUTES=10, and compare all totals
+	PYTHONPATH=src:. $(BIN)/python -m tests.chaos --minutes $(MINUTES) --seed $(SEED) --json chaos.json
 
 docs: $(READY) ## Build the documentation into site/, offline; a broken link fails
 	$(BIN)/python scripts/reference.py

@@ -1,7 +1,7 @@
 """Run as a program: the driver of a stream that another process kills and starts again.
 
 `python -m tests.faults.driver_job FOLDER` goes on from its checkpoint; at the end it writes
-`result.json` with all that the sink holds.
+`result.json` with all that the sink holds. `setting.json`, if there, has scheme, workers and seed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from skewless import folds
 from skewless.spark import group
 
-WORKERS = 4
+SETTING = ("partial", 4, 0)
 DELAY_MS = 1.0
 
 
@@ -36,7 +36,9 @@ def main(folder: Path) -> None:
     rows = reader.parquet(str(folder / "in")).withWatermark("t", "1 minute")
     checkpoint = str(folder / "checkpoint")
     key = [F.window("t", "10 minutes"), "w"]
-    grouping = group(rows, key, "partial", WORKERS, checkpoint=checkpoint)
+    setting = folder / "setting.json"
+    scheme, workers, seed = json.loads(setting.read_text()) if setting.exists() else SETTING
+    grouping = group(rows, key, scheme, workers, seed=seed, checkpoint=checkpoint)
     counts = grouping.fold(folds.sleeping(folds.count(), DELAY_MS))
     writer = counts.writeStream.format("parquet").option("path", str(folder / "out"))
     query = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()

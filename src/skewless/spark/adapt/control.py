@@ -18,6 +18,7 @@ from pyspark.sql import Column
 
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
+from skewless.spark.adapt.carry import carried
 from skewless.spark.adapt.plans import Learned, StreamFolder, empty_report
 from skewless.spark.adapt.router import ROUTED, reporting_router
 from skewless.spark.report.source import source_reports
@@ -37,9 +38,14 @@ class Control:
     folder: StreamFolder
 
     def begin(self, plan: Arrays) -> None:
-        """Start a new stream with this plan; a stream that goes on keeps its own."""
+        """Start a new stream with this plan; a stream that goes on keeps its own.
+
+        Under a new setting it keeps what was learned under the one before, where that still holds.
+        """
         scheme, workers = self.folder.scheme, self.folder.workers
-        self.folder.begin(Learned(plan, empty_report(scheme, plan), 0, 0, np.zeros(workers)))
+        first = Learned(plan, empty_report(scheme, plan), 0, 0, np.zeros(workers))
+        before = self.folder.earlier()
+        self.folder.begin(first if before is None else carried(*before, scheme, first))
 
     def learn(self, batch: int, sources: Iterable[str], workers: list[WorkerReport]) -> None:
         """Make the plan for the following batch from the reports of this one."""

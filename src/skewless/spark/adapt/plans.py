@@ -5,23 +5,28 @@
 batch runs with. The first task of a batch to start settles that, so that all its tasks, and all of
 them again after a restart, follow one plan although the driver may write the next one meanwhile.
 Files appear whole or not at all.
+
+A restart may change scheme, workers or seed where all state is by key: then `settings/<n>` holds
+the three (all but `state.json`) for the new setting, n = 1, 2, …, and what the first wrote stays.
+A batch that was begun but not committed before is computed again, whole, under the new setting.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skewless.errors import SkewlessError
-from skewless.schemes import Scheme
+from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.adapt.facts import StateFacts
 from skewless.spark.report.codec import UnreadableError, pack, unpack
@@ -49,28 +54,69 @@ class StreamFolder:
     scheme: Scheme
     workers: int
     seed: int
+    setting: int = 0  # how often a restart changed one of the three before
+
+    @property
+    def base(self) -> Path:
+        """All that is kept for the stream."""
+        return Path(self.checkpoint) / "skewless"
 
     @property
     def root(self) -> Path:
-        """The folder itself."""
-        return Path(self.checkpoint) / "skewless"
+        """What is kept for this setting."""
+        return self.base / "settings" / str(self.setting) if self.setting else self.base
+
+    def resume(self) -> StreamFolder:
+        """Claim the folder for a stream whose state is by key: the setting may be another now.
+
+        Gives the folder of the newest setting, if that is this one, or of a new setting.
+        """
+        if not (self.base / "stream.json").exists():
+            self.claim()
+        while True:
+            newest = max(self._settings())
+            mine = replace(self, setting=newest)
+            found = _read_facts(mine.root / "stream.json")
+            if found == mine._facts():
+                return mine
+            if found.get("format") != FORMAT or found.keys() != mine._facts().keys():
+                mine._check(found, mine._facts())
+            # Of two drivers that come here at once, one makes the folder; the other looks again.
+            replace(self, setting=newest + 1)._make()
+
+    def earlier(self) -> tuple[Scheme, Learned] | None:
+        """What was learned last under the setting before this one; None if that is not readable."""
+        if not self.setting:
+            return None
+        try:
+            before = replace(self, setting=self.setting - 1)
+            facts = _read_facts(before.root / "stream.json")
+            scheme = scheme_of(facts["scheme"])
+            before = replace(before, scheme=scheme, workers=facts["workers"], seed=facts["seed"])
+            return scheme, before._read(max(before._numbers()))
+        except (SkewlessError, KeyError, TypeError, ValueError):
+            return None  # results do not depend on it
+
+    def _settings(self) -> list[int]:
+        kept = (self.base / "settings").glob("[0-9]*/stream.json")
+        return [0, *(int(path.parent.name) for path in kept)]
 
     def claim(self, **more: Any) -> None:
         """Make the folder, or refuse one that another kind of stream has made."""
-        facts = {
-            "format": FORMAT,
-            "scheme": self.scheme.spec,
-            "workers": self.workers,
-            "seed": self.seed,
-            **more,
-        }
         path = self.root / "stream.json"
         if path.exists():
-            self._check(_read_facts(path), facts)
+            self._check(_read_facts(path), self._facts(**more))
             return
+        self._make(**more)
+
+    def _make(self, **more: Any) -> None:
         for folder in ("plans", "batches"):
             make_folder(self.root / folder)
-        write_once(path, json.dumps(facts).encode())
+        write_once(self.root / "stream.json", json.dumps(self._facts(**more)).encode())
+
+    def _facts(self, **more: Any) -> dict[str, Any]:
+        setting = {"scheme": self.scheme.spec, "workers": self.workers, "seed": self.seed}
+        return {"format": FORMAT, **setting, **more}
 
     def _check(self, found: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         if found.get("format") != FORMAT:
@@ -79,28 +125,35 @@ class StreamFolder:
                 f"version reads format {FORMAT}: use the version that wrote it, or a new one."
             )
         if dict(found) != dict(facts):
+            alike = found.keys() == facts.keys()
+            why = ", for state per worker cannot move to other workers" if alike else ""
             raise SkewlessError(
                 f"The checkpoint '{self.checkpoint}' was written with {_words(found)}, but this "
-                f"stream has {_words(facts)}: use the same, or a new checkpoint."
+                f"stream has {_words(facts)}: use the same, or a new checkpoint{why}."
             )
 
     def claim_state(self, facts: StateFacts) -> None:
         """Keep what the state of the stream is about, or refuse a change once it has started."""
-        path = self.root / "state.json"
+        path = self.base / "state.json"
         if path.exists() and self._has_started():
-            before = _read_facts(path)
-            if (tuple(before["key"]), tuple(before["folds"])) != facts:
+            found = _read_facts(path)
+            key, held = _texts(path, found.get("key")), _texts(path, found.get("folds"))
+            if (tuple(key), tuple(held)) != facts:
                 raise SkewlessError(
                     f"The checkpoint '{self.checkpoint}' was written with "
-                    f"{facts.changes_from((before['key'], before['folds']))}"
+                    f"{facts.changes_from((key, held))}"
                 )
             return
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise _not_written(path, error) from None
         write_once(path, json.dumps(facts._asdict()).encode())
 
     def _has_started(self) -> bool:
         """Whether Spark, if this is its folder too, or a task of ours has begun a batch."""
-        folders = (Path(self.checkpoint) / "offsets", self.root / "batches")
+        kept = [self.base, *(self.base / "settings").glob("*")]
+        folders = (Path(self.checkpoint) / "offsets", *(folder / "batches" for folder in kept))
         return any(path.name.isdigit() for folder in folders for path in folder.glob("*"))
 
     def begin(self, learned: Learned) -> None:
@@ -126,7 +179,7 @@ class StreamFolder:
         if not settled.exists():
             write_once(settled, str(self._newest(batch)).encode())
             self._prune()
-        return self._read(int(settled.read_text()))
+        return self._read(_number_in(settled))
 
     def used(self, batch: int) -> Learned:
         """What a batch ran with, or would run with if it has not begun."""
@@ -139,7 +192,7 @@ class StreamFolder:
 
     def _used(self, batch: int) -> int:
         settled = self.root / "batches" / str(batch)
-        return int(settled.read_text()) if settled.exists() else self._newest(batch)
+        return _number_in(settled) if settled.exists() else self._newest(batch)
 
     def _newest(self, batch: int) -> int:
         numbers = [number for number in self._numbers() if number <= batch]
@@ -172,6 +225,11 @@ class StreamFolder:
         path = self._plan(number)
         try:
             facts, states = unpack(path.read_bytes(), np.empty(0), plan, report)
+        except FileNotFoundError:
+            raise SkewlessError(
+                f"The plan '{path}' is missing: delete the folder '{self.root}', and the stream "
+                "goes on with a first plan; results do not depend on it."
+            ) from None
         except UnreadableError as error:
             raise SkewlessError(
                 f"The plan '{path}' is {error}: delete the folder '{self.root}', and the stream "
@@ -219,12 +277,32 @@ def _words(facts: Mapping[str, Any]) -> str:
 
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
-        facts: dict[str, Any] = json.loads(path.read_text())
+        facts = json.loads(path.read_text())
+    except ValueError:
+        raise _damaged(path) from None
+    if not isinstance(facts, dict):
+        raise _damaged(path)
+    return facts
+
+
+def _number_in(settled: Path) -> int:
+    try:
+        return int(settled.read_text())
     except ValueError:
         raise SkewlessError(
-            f"'{path}' is damaged: restore it, or start with a new checkpoint."
+            f"'{settled}' is damaged: delete it, and its batch is routed by the newest plan; "
+            "results do not depend on it."
         ) from None
-    return facts
+
+
+def _damaged(path: Path) -> SkewlessError:
+    return SkewlessError(f"'{path}' is damaged: restore it, or start with a new checkpoint.")
+
+
+def _texts(path: Path, found: Any) -> list[str]:
+    if not isinstance(found, list) or not all(isinstance(part, str) for part in found):
+        raise _damaged(path)
+    return found
 
 
 def make_folder(folder: Path) -> None:
@@ -243,19 +321,25 @@ def write_once(path: Path, data: bytes) -> None:
     part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         part.write_bytes(data)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            pass
+        except OSError:
+            _move_once(part, path)
     except OSError as error:
-        raise SkewlessError(
-            f"The file '{path}' cannot be written ({error.strerror}): give a checkpoint that can "
-            "be written to."
-        ) from None
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        pass
-    except OSError:
-        _move_once(part, path)
+        raise _not_written(path, error) from None
     finally:
-        part.unlink(missing_ok=True)
+        # A disk that is full or read-only may keep the part: no reader looks at its name.
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _not_written(path: Path, error: OSError) -> SkewlessError:
+    return SkewlessError(
+        f"The file '{path}' cannot be written ({error.strerror}): give a checkpoint that can be "
+        "written to."
+    )
 
 
 def _move_once(part: Path, path: Path) -> None:

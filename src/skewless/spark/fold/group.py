@@ -71,8 +71,8 @@ def group(
     workers: as many as Spark's own shuffles have partitions, if not given
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
-        as files; there a scheme that learns keeps its plans, and a restart with another scheme,
-        number of workers or seed is refused. Without it each micro-batch starts from scratch
+        as files; there a scheme that learns keeps its plans. A restart may change the scheme, the
+        number of workers and the seed. Without it each micro-batch starts from scratch
     observer: is told how even each run or micro-batch was
     most_keys, most_bytes: a worker that holds partials of more keys or bytes than this flushes
         them to the merge and starts again
@@ -96,8 +96,7 @@ def group(
                 "A checkpoint belongs to a stream, and this DataFrame is not one: leave "
                 "checkpoint= out, or read with spark.readStream."
             )
-        folder = stream_folder(checkpoint, made, count, seed)
-        folder.claim()
+        folder = stream_folder(checkpoint, made, count, seed).resume()
         if learns(made):
             control = Control(folder)
             control.begin(used)

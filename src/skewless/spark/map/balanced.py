@@ -119,8 +119,7 @@ def balanced_map(
     if df.isStreaming:
         folder = None
         if checkpoint is not None and isinstance(made, ProactiveShuffleGrouping):
-            folder = stream_folder(checkpoint, made, workers, seed)
-            folder.claim()
+            folder = stream_folder(checkpoint, made, workers, seed).resume()
             CostControl(folder).begin(plan)
         result, first = mapping.stream(folder, observer), None
     elif isinstance(made, ProactiveShuffleGrouping):

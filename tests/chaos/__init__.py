@@ -1,0 +1,1 @@
+"""Rounds of work with faults at random moments, drawn from a seed: `make chaos`."""

@@ -1,0 +1,105 @@
+"""A small cluster, and a hand that kills or stops its processes at random moments."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pyspark
+from pyspark.sql import SparkSession
+
+from tests.chaos.outcome import Outcome
+
+FAULTS = ("executor", "python worker", "daemon", "stop")
+MOST_FAULTS = 3  # in a round
+STOPPED_S = 1.0
+
+
+def start() -> SparkSession:
+    """Three executors of one core, that may die as often as it takes."""
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
+        # Spark gives up a job after four faults of one kind; here there may be more.
+        "spark.task.maxFailures": "100",
+        "spark.stage.maxConsecutiveAttempts": "100",
+        "spark.deploy.maxExecutorRetries": "-1",
+    }
+    builder = SparkSession.builder.master("local-cluster[3,1,1024]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def targets(fault: str) -> list[psutil.Process]:
+    """The processes of this kind that are alive now."""
+    executors, daemons, workers = [], [], []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(process.cmdline())
+            if "CoarseGrainedExecutorBackend" in line:
+                executors.append(process)
+            elif "pyspark.daemon" in line:
+                above = process.parent()
+                (daemons if above and above.name() == "java" else workers).append(process)
+    kinds = {"executor": executors, "daemon": daemons, "python worker": workers}
+    return kinds.get(fault, [*executors, *workers])
+
+
+class Hand:
+    """Does its faults to the processes below this one while a round runs."""
+
+    def __init__(self, spark: SparkSession, drawn: random.Random, outcome: Outcome) -> None:
+        self._status, self._outcome = spark.sparkContext.statusTracker(), outcome
+        count = drawn.randint(1, MOST_FAULTS)
+        self._plan = [(drawn.choice(FAULTS), drawn.random(), drawn.random()) for _ in range(count)]
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+
+    def __enter__(self) -> Hand:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _busy(self) -> bool:
+        """Whether tasks run now."""
+        stages = map(self._status.getStageInfo, self._status.getActiveStageIds())
+        return any(stage and stage.numActiveTasks for stage in stages)
+
+    def _work(self) -> None:
+        for fault, wait, which in self._plan:
+            while not self._over.is_set() and not (self._busy() and targets(fault)):
+                time.sleep(0.05)
+            if self._over.wait(wait * 2):
+                return
+            alive = targets(fault)
+            if not alive:
+                continue
+            chosen = alive[int(which * len(alive))]
+            counted = self._outcome.faults if self._busy() else self._outcome.idle
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if fault == "stop":
+                    chosen.suspend()
+                    time.sleep(STOPPED_S)
+                    chosen.resume()
+                else:
+                    chosen.send_signal(signal.SIGKILL)
+                counted[fault] += 1

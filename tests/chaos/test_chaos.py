@@ -1,0 +1,66 @@
+"""A short round of the campaign, of one seed; `make chaos MINUTES=n SEED=s` runs longer ones."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.chaos import damage
+from tests.chaos.__main__ import files
+from tests.chaos.outcome import Outcome, table
+from tests.faults.test_faults import kill
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_damaged_files_and_bad_disks_give_one_sentence_or_do_no_harm():
+    found = files(seed=1)
+    assert [outcome for outcome in found if not outcome.good] == []
+    faults = sum((outcome.faults for outcome in found), Outcome("").faults)
+    assert faults["flipped bit"] + faults["truncated file"] == 200
+
+
+def test_a_traceback_would_be_seen():
+    outcome = Outcome("none")
+    damage.attempt(outcome, lambda: int("x"))
+    assert not outcome.good
+
+
+def test_what_is_lost_and_what_comes_twice_is_counted():
+    outcome = Outcome("none")
+    outcome.compare({"a": 3, "b": 1}, {"a": 2, "b": 4, "c": 1})
+    assert (outcome.twice, outcome.lost) == (1, 4)
+    assert "| none | 1 | none | 4 | 1 |" in table([outcome])
+
+
+@pytest.mark.parametrize("kept", range(6))
+def test_no_damage_of_a_batch_s_file_ends_in_a_traceback(tmp_path, kept):
+    folder = damage.learned(tmp_path, "partial", random.Random(1))
+    (folder.root / "batches" / "2").write_bytes([b"", b"x", b"\xff", b"1.5", b"99", b"-1"][kept])
+    outcome = Outcome("none")
+    assert not damage.attempt(outcome, lambda: damage.restart(folder))
+    assert (outcome.refusals, outcome.broken) == (1, [])
+
+
+@pytest.mark.timeout(600)
+def test_a_round_on_a_cluster_is_exact_although_processes_are_killed(tmp_path):
+    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    more = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    what = ["--only", "cluster", "--minutes", "0.01", "--seed", "1"]
+    with (tmp_path / "log.txt").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.chaos", *what], cwd=ROOT, stdout=log, stderr=log,
+            env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", **more},
+        )  # fmt: skip
+        try:
+            code = process.wait(500)
+        finally:
+            kill(process)
+    said = (tmp_path / "log.txt").read_text()
+    assert code == 0, said[-3000:]
+    assert ": ok" in said
