@@ -14,6 +14,7 @@ import skewless
 from skewless.schemes import SCHEMES, scheme_of
 from skewless.schemes.api import hear_nothing
 from skewless.schemes.check import walk
+from skewless.simulate.sources import Estimate, Sources
 
 HERE = Path(__file__).parent
 WORKERS = 7  # one digit each
@@ -39,12 +40,18 @@ def trace():
 
 
 def routes():
-    """Of every scheme: its route from two sources, and the one of a source that hears signals."""
+    """Of every scheme its route from two sources, the one under the plan that follows from their
+    reports, and the one of a source that hears signals.
+    """
     keys = trace()
     for name in sorted(SCHEMES):
         spec = SMALL.get(name, name)
         scheme = scheme_of(spec)
         yield f"{spec} plain", digits(skewless.route(keys, spec, WORKERS, sources=2, seed=1))
+        system = Sources(scheme, WORKERS, 2, 1, Estimate())
+        system.route(keys)
+        system.adopt(system.learned_plan())
+        yield f"{spec} replanned", digits(system.route(keys))
         if scheme.hear is not hear_nothing:
             heard = walk(scheme, scheme.plan(WORKERS, 1), keys, WORKERS)
             yield f"{spec} hearing", digits(heard.workers)

@@ -260,8 +260,8 @@ def _reports_merge(bench: _Bench, same: Callable[[Any, Any], bool]) -> None:
 
 _LAWS: tuple[Callable[[_Bench], None], ...] = (
     _workers_exist,
-    _pieces_are_the_whole,
     _plans_stay_as_they_are,
+    _pieces_are_the_whole,
     _keys_keep_to_their_bound,
     _learning_changes_the_plan,
     _tables_route_as_choose_does,
