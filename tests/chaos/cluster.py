@@ -86,10 +86,11 @@ class Hand:
 
     def _work(self) -> None:
         for fault, wait, which in self._plan:
-            while not self._over.is_set() and not (self._busy() and targets(fault)):
-                time.sleep(0.05)
-            if self._over.wait(wait * 2):
-                return
+            for pause_s in (wait * 2, 0.0):  # into the work, and then not between two stages
+                while not self._over.is_set() and not (self._busy() and targets(fault)):
+                    time.sleep(0.02)
+                if self._over.wait(pause_s):
+                    return
             alive = targets(fault)
             if not alive:
                 continue

@@ -64,3 +64,4 @@ def test_a_round_on_a_cluster_is_exact_although_processes_are_killed(tmp_path):
     said = (tmp_path / "log.txt").read_text()
     assert code == 0, said[-3000:]
     assert ": ok" in said
+    assert ": {}: ok" not in said, "nothing was hit"
