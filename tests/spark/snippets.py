@@ -93,7 +93,26 @@ def clicks(spark, folder):
     }
 
 
+def connections(spark, folder):
+    """For docs/applications.md: words, tags with times, and connections with a label."""
+    number = F.col("id")
+    rows = words(spark).select(
+        "word",
+        F.col("word").alias("tag"),
+        F.timestamp_seconds(number * 30).alias("time"),
+        (number % 2).alias("label"),
+        (number % 3).alias("service"),
+        (number % 5).alias("protocol"),
+        (number % 4).alias("flag"),
+        (number % 11).cast("double").alias("bytes"),
+    )
+    rows.coalesce(1).write.parquet(f"{folder}/in")
+    stream = spark.readStream.schema(rows.schema).parquet(f"{folder}/in")
+    return {"df": rows, "stream": stream}
+
+
 PREPARED = {
+    "applications.md": connections,
     "costs.md": pages,
     "diagnose.md": orders,
     "folds.md": table,
@@ -104,6 +123,8 @@ PREPARED = {
     "streams.md": streams,
     "unequal.md": streams,
 }
+# With a broker of their own, in tests/kafka.
+ELSEWHERE = {"kafka.md"}
 # What is changed before a page runs: less data, and ports that are free.
 SMALLER = {"400_000": "4_000", "20_000": "8_000", "page=4041": "page=0", "port=9108": "port=0"}
 # Folders that snippets name: relative to where Spark runs, so they are moved to the test's own.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame
 
-from tests.spark.snippets import FOLDERS, PREPARED, SMALLER
+from tests.spark.snippets import ELSEWHERE, FOLDERS, PREPARED, SMALLER
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?ms)(<!-- not run: [^>]+ -->\n)?^```python\n(.*?)^```$")
@@ -27,7 +27,8 @@ def snippets(page):
             yield text.count("\n", 0, found.start(2)), found[2]
 
 
-PAGES = [p for p in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))] if any(snippets(p))]
+DOCS = [page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in ELSEWHERE]
+PAGES = [page for page in [ROOT / "README.md", *DOCS] if any(snippets(page))]
 
 
 @pytest.fixture
