@@ -30,7 +30,7 @@ quick: lint types $(BROWSER) ## Check style, types and imports, and run the test
 matrix: $(READY) ## Run the Spark tests on every Spark that is supported
 	scripts/matrix.sh
 
-test: lint types $(BROWSER) ## Check style, types and imports, then run all tests
+test: lint types docs $(BROWSER) ## Check style, types, imports and the documentation's links, then run all tests
 	$(MAKE) --no-print-directory --jobs=2 faults rest
 	$(MAKE) --no-print-directory kafka
 
