@@ -15,13 +15,15 @@ from skewless.spark.input.workers_python import check_workers_python
 WITHOUT = """
 from skewless.errors import SkewlessError
 from skewless.spark.lab.session import local_session
-from skewless.spark import group
+from skewless.spark import diagnose, group
 
 with local_session(2) as spark:
-    try:
-        group(spark.range(9), "id", "partial", 2)
-    except SkewlessError as error:
-        print(error)
+    rows = spark.range(9)
+    for ask in (lambda: group(rows, "id", "partial", 2), lambda: diagnose(rows, "id", 2)):
+        try:
+            ask()
+        except SkewlessError as error:
+            print(error)
 """
 
 
@@ -46,5 +48,5 @@ def test_workers_without_the_package_are_one_sentence(tmp_path):
     ran = subprocess.run(
         [sys.executable, "-c", WITHOUT], env=environment, capture_output=True, text=True
     )
-    assert "has no skewless (ModuleNotFoundError" in ran.stdout, ran.stderr
-    assert ran.stdout.count("\n") == 1
+    assert ran.stdout.count("has no skewless (ModuleNotFoundError") == 2, ran.stderr
+    assert ran.stdout.count("\n") == 2

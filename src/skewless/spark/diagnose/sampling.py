@@ -16,12 +16,14 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, NumericType, StructField
 
+from skewless._version import __version__
 from skewless.diagnose.keys import HOT_KEYS
 from skewless.diagnose.names import LONGEST
 from skewless.diagnose.sample import LIMIT, Sample, Thinner
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import Key, field_of, key_columns
 from skewless.spark.input.wire import identity_by_bytes
+from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
 
 TASK_LIMIT = 1 << 18  # rows that one task keeps
@@ -57,6 +59,7 @@ def sample_of(
         F.count_if("is_null").alias("nulls"),
         F.approx_count_distinct("identity", _KEYS_ERROR).alias("keys"),
     )
+    check_workers_python(df.sparkSession, __version__)
     kept = watched.drop("is_null").mapInArrow(_thin(seed), _SCHEMA)
     found = kept.repartition(1).mapInArrow(_join, _SCHEMA).collect()
     counts = seen.get
