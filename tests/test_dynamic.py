@@ -179,3 +179,12 @@ def test_bad_parameters_are_one_sentence(parameters, sentence):
 def test_one_worker_is_one_sentence():
     with pytest.raises(SkewlessError, match="at least 2"):
         DynamicKeyGrouping().plan(1, 0)
+
+
+def test_a_key_that_is_all_of_the_stream_gets_no_more_workers_than_table_1_allows():
+    scheme = DynamicKeyGrouping()
+    plan = scheme.plan(20, 3)
+    tally, keys = scheme.tally(plan, 0), np.full(600_000, identity("hot"), np.uint64)
+    out = np.empty(keys.size, np.int32)
+    scheme.send(plan, scheme.reserve(tally, keys.size), keys, np.arange(keys.size) / 1000, out)
+    assert np.unique(out).size == thresholds(20).most_workers == 14
