@@ -1,12 +1,13 @@
 """Latency from a message's arrival in Kafka until its count is out, while the hot key moves.
 
-python -m bench.kafka_latency [--seconds 60] [--rate 600] [--load 0.8] [--plot FILE]
+python -m bench.kafka_latency [--seconds 60] [--after 30] [--rate 600] [--load 0.8] [--plot FILE]
 
 One scheme after the other, on a broker and a Spark of this machine: a producer at a steady rate,
 workers that sleep for each message (load = rate · delay ÷ workers), micro-batches as fast as they
-go. The count of a message is out when the micro-batch that counted it has been sent. What a scheme
-has not counted when the producer ends is as old as it is then: percentiles that fall among these
-are lower bounds, marked ≥.
+go. The count of a message is out when the micro-batch that counted it has been sent. The producer
+goes on for a while after the messages that are measured, so that these see a steady load to their
+end. What a scheme has not counted by then is as old as it is then: percentiles that fall among
+these are lower bounds, marked ≥, and the plot leaves them out.
 """
 
 from __future__ import annotations
@@ -83,10 +84,10 @@ def measure(spark, broker, scheme, given, folder):
         assert query.isActive, query.exception()
         time.sleep(0.1)
     first_s = time.time()
-    producer.run(given.seconds)
+    producer.run(given.seconds + given.after)
     stopped_s = time.time()
     query.stop()
-    latencies, when, late = [], [], 0
+    latencies, when, counted = [], [], []
     times = arrivals(broker.address, topic)
     begun = dict.fromkeys(range(PARTITIONS), 0)
     for batch in sorted(out_s):
@@ -97,19 +98,20 @@ def measure(spark, broker, scheme, given, folder):
             begun[number] = end
             latencies.append(out_s[batch] - came)
             when.append(came)
+            counted.append(np.ones(len(came), dtype=bool))
     for number, came in times.items():
         rest = came[begun[number] :]
-        late += int((rest >= first_s).sum())
         latencies.append(stopped_s - rest)
         when.append(rest)
-    latency, came = np.concatenate(latencies), np.concatenate(when)
-    measured = came >= first_s
-    return latency[measured], came[measured] - first_s, late
+        counted.append(np.zeros(len(rest), dtype=bool))
+    latency, came = np.concatenate(latencies), np.concatenate(when) - first_s
+    measured = (came >= 0) & (came < given.seconds)
+    return latency[measured], came[measured], np.concatenate(counted)[measured]
 
 
-def row(scheme, latency, late):
+def row(scheme, latency, counted):
     """p50 and p99, with ≥ where they fall among what was not counted."""
-    cells = []
+    cells, late = [], int((~counted).sum())
     for percent in (50, 99):
         bound = "≥ " if late > len(latency) * (1 - percent / 100) else ""
         cells.append(f"{bound}{np.percentile(latency, percent):.1f} s")
@@ -119,18 +121,21 @@ def row(scheme, latency, late):
 def panel(results):
     """The mean latency of the messages that came in each two seconds."""
     lines = []
-    for scheme, (latency, came, _) in results.items():
-        bins = (came // 2).astype(int)
+    for scheme, (latency, came, counted) in results.items():
+        latency, bins = latency[counted], (came[counted] // 2).astype(int)
         sums, sizes = np.bincount(bins, latency), np.bincount(bins)
         held = sizes > 0
         x = 2 * np.flatnonzero(held) + 1
         lines.append(Line(scheme, x.tolist(), (sums[held] / sizes[held]).tolist()))
-    return Panel("", "seconds since the start", "mean latency in seconds", lines)
+    return Panel(
+        "", "a message came, seconds since the start", "its mean latency in seconds", lines
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--after", type=float, default=30)
     parser.add_argument("--rate", type=float, default=600)
     parser.add_argument("--load", type=float, default=0.8)
     parser.add_argument("--workers", type=int, default=8)
@@ -145,9 +150,9 @@ def main():
             # A Spark for each: a cancelled task sleeps on, on a thread that the next one needs.
             with local_session(given.workers, jars=connector_jars()) as spark:
                 spark.conf.set("spark.sql.shuffle.partitions", "2")
-                latency, came, late = measure(spark, broker, scheme, given, Path(folder))
-            results[scheme] = latency, came, late
-            print(row(scheme, latency, late), flush=True)
+                latency, came, counted = measure(spark, broker, scheme, given, Path(folder))
+            results[scheme] = latency, came, counted
+            print(row(scheme, latency, counted), flush=True)
     if given.plot:
         title = f"{given.workers} workers at {given.load:.0%} load, the hot key moves"
         save([panel(results)], title, given.plot)

@@ -168,6 +168,11 @@ def test_run_refuses_before_spark_starts(capsys, monkeypatch, options, says):
     assert says in sentence(capsys, monkeypatch, *command, *options)
 
 
+def test_run_needs_neither_a_scheme_nor_a_number_of_workers(capsys, monkeypatch):
+    command = ["run", "--kafka", "127.0.0.1:1", "--topic", "words", "--out-topic", "counts"]
+    assert "127.0.0.1:1" in sentence(capsys, monkeypatch, *command)
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

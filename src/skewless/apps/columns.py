@@ -13,6 +13,15 @@ from skewless.spark.input.types import arrow_type
 NAMES = StringType | IntegralType | BooleanType
 
 
+def check_batch(df: DataFrame) -> None:
+    """Refuse a stream where `fit` reads to the end."""
+    if df.isStreaming:
+        raise SkewlessError(
+            "fit reads a batch to its end, and a stream has none: use learner(...) with "
+            "writeStream.foreachBatch."
+        )
+
+
 def check_label(df: DataFrame, label: str) -> DataType:
     """The type of the classes, or one sentence why they are none."""
     kind = field_of(df, label, "label").dataType

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from contextlib import closing
 from dataclasses import asdict
@@ -24,7 +25,6 @@ from skewless.cli.options import (
     AsJson,
     SchemeSpec,
     Seed,
-    Workers,
     console_for,
     numbers,
     path_option,
@@ -36,8 +36,10 @@ MOST_SHOWN = 100  # batches; the log has them all
 
 
 def run(
-    scheme: SchemeSpec,
-    workers: Workers,
+    scheme: SchemeSpec = "graded",
+    workers: Annotated[
+        int | None, typer.Option(help="Number of workers; as many as this machine has cores.")
+    ] = None,
     stream: Annotated[
         str | None, typer.Option(help="A stream as the source, e.g. words:path=FILE.")
     ] = None,
@@ -103,6 +105,7 @@ def run(
     if top < 1:
         raise SkewlessError(f"The number of keys to print must be at least 1, not {top}.")
     console = console_for(as_json)
+    workers = max(2, os.cpu_count() or 2) if workers is None else workers
     check_workers(workers)
     topics = kafka_source(kafka, topic, out_topic, starting, split, follow, kafka_option)
     source = topics or (folder if folder is not None else stream_of(str(stream)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, NumericType
 
-from skewless.apps.columns import check_label, feature_names, label_type
+from skewless.apps.columns import check_batch, check_label, feature_names, label_type
 from skewless.apps.decision_tree.grow import Held, add, collected, grouped, grow, messages
 from skewless.apps.decision_tree.model import DecisionTreeModel
 from skewless.apps.decision_tree.splits import CRITERIA
@@ -73,11 +73,7 @@ class DecisionTree:
         scheme, workers, seed: as for `skewless.spark.group`
         """
         self.check(df)
-        if df.isStreaming:
-            raise SkewlessError(
-                "fit reads a batch to its end, and a stream has none: use learner(...) with "
-                "writeStream.foreachBatch."
-            )
+        check_batch(df)
         tree, features = Tree(), tuple(self.features)
         for level in range(self.depth + 1):
             growing = [n for n in tree.leaves() if tree.depth[n] == level < self.depth]

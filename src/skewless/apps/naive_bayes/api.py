@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skewless.apps.columns import feature_names
+from skewless.apps.columns import check_batch, feature_names
 from skewless.apps.naive_bayes.model import NaiveBayesModel, model_of
 from skewless.apps.naive_bayes.statistics import (
     CATEGORICAL,
@@ -78,11 +78,7 @@ class NaiveBayes:
 
         scheme, workers, seed: as for `skewless.spark.group`
         """
-        if df.isStreaming:
-            raise SkewlessError(
-                "fit reads a batch to its end, and a stream has none: use learner(...) with "
-                "writeStream.foreachBatch."
-            )
+        check_batch(df)
         return self.model(self.statistics(df, scheme, workers, seed=seed))
 
     def model(self, counts: pa.Table) -> NaiveBayesModel:
