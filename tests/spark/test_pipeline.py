@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from skewless.errors import SkewlessError
@@ -73,6 +74,21 @@ def test_files_are_read_by_spark_as_by_the_simulator(spark, tmp_path, kind):
     frame = write_keys(spark, stream, tmp_path / "keys", 2)
     ours = sorted(identities(frame.toArrow()["key"].combine_chunks()).tolist())
     assert ours == sorted(k for chunk in stream.chunks() for k in chunk.keys.tolist())
+
+
+@pytest.mark.parametrize(
+    ("spec", "key"),
+    [("zipf:z=1,keys=50,messages=300", 1), ("countries:skew=50,messages=300", "United States")],
+)
+def test_spark_hashes_the_keys_of_a_drawn_stream_to_what_the_simulator_routes(
+    spark, tmp_path, spec, key
+):
+    stream = stream_of(spec)
+    frame = write_keys(spark, stream, tmp_path / "keys", 2, seed=3)
+    theirs = frame.selectExpr("key", "xxhash64(key) h").toArrow()
+    drawn = np.concatenate([chunk.keys for chunk in stream.chunks(3)])
+    assert sorted(theirs["h"].to_pylist()) == sorted(drawn.view(np.int64).tolist())
+    assert theirs["key"].to_pylist().count(key) == max(Counter(drawn.tolist()).values())
 
 
 def test_a_folder_of_text_runs_as_a_stream_to_the_last_batch(spark, folder, tmp_path):

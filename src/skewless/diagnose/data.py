@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from skewless.diagnose.keys import HOT_KEYS, HotKey, frequent_keys, share_error
-from skewless.diagnose.names import names_of, unhash_long
+from skewless.diagnose.names import names_of
 from skewless.diagnose.predict import Candidate, predict
 from skewless.diagnose.reading import Reading, reading_of
 from skewless.diagnose.sample import LIMIT, Sample, Thinner
@@ -23,7 +23,6 @@ from skewless.simulate.replication import PairCounter
 from skewless.simulate.sources import check_sources
 from skewless.streams import Stream, stream_of
 from skewless.streams.parquet import Parquet
-from skewless.streams.synthetic import Synthetic
 
 SOURCES = 8  # as many as `skewless compare` has
 
@@ -151,7 +150,7 @@ def diagnose_stream(
     check_workers(workers)
     check_sources(sources)
     sample = _sample(flow, sources, seed, progress)
-    names = _named(flow, frequent_keys(sample).identities)
+    names = names_of(flow, frequent_keys(sample).identities)
     return diagnosis_of(
         sample, workers, kind, names, flow.spec, reading_of(flow, sources, seed), seed
     )
@@ -233,14 +232,4 @@ def _chunks(flow: Stream, seed: int) -> Iterator[tuple[U64, int]]:
             yield identities(values), values.null_count
         return
     for chunk in flow.chunks(seed):
-        # A synthetic stream's keys are longs on Spark, namely the identities that it draws.
-        made = isinstance(flow, Synthetic)
-        yield (identities(chunk.keys.view(np.int64)) if made else chunk.keys), 0
-
-
-def _named(flow: Stream, wanted: Sequence[int]) -> dict[int, str]:
-    """The names by the identities that Spark routes by."""
-    if not isinstance(flow, Synthetic):
-        return names_of(flow, wanted)
-    before = {unhash_long(number) % 2**64: number for number in wanted}
-    return {before[number]: name for number, name in names_of(flow, before).items()}
+        yield chunk.keys, 0

@@ -1,18 +1,18 @@
 """The names of keys: streams carry 64-bit identities, and people want to read the key itself.
 
-The hash of a long is a bijection, so the long is computed back. Text is not: a file is read again,
-until all the names that are wanted were seen.
+A synthetic stream knows its keys by their identities. Text must be looked for: a file is read
+again, until all the names that are wanted were seen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 
-from skewless.hashing import SPARK_SEED, identities, identity
+from skewless.hashing import identities
 from skewless.streams import Stream
-from skewless.streams.countries import COUNTRIES, Countries
 from skewless.streams.csv import CommaSeparated
 from skewless.streams.files import text_blocks
 from skewless.streams.parquet import Parquet
@@ -22,23 +22,14 @@ from skewless.streams.words import Words
 
 LONGEST = 200  # characters of a key that are shown
 
-_MASK = (1 << 64) - 1
-_P1, _P2, _P3, _P4, _P5 = (
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
-
 
 def names_of(stream: Stream, wanted: Iterable[int]) -> dict[int, str]:
     """The name of each of these identities of a stream."""
     left = set(wanted)
-    if isinstance(stream, Countries):
-        return {i: name for name in COUNTRIES if (i := identity(name)) in left}
     if isinstance(stream, Synthetic):
-        return {i: str(unhash_long(i)) for i in left}
+        listed = np.array(sorted(left), np.uint64)
+        keys = stream.keys_of(listed).to_pylist()
+        return {number: shown(key) for number, key in zip(listed.tolist(), keys, strict=True)}
     found: dict[int, str] = {}
     for values in _values(stream):
         for number, value in zip(identities(values).tolist(), values, strict=True):
@@ -80,27 +71,3 @@ def _fields(block: bytes, column: int) -> Iterator[bytes]:
 
 def _texts(words: set[bytes]) -> pa.Array:
     return pa.array([word.decode() for word in words], pa.string())
-
-
-def unhash_long(hashed: int, seed: int = SPARK_SEED) -> int:
-    """The long whose xxhash64 this is: every step of the hash has an inverse."""
-    h = _unshift(hashed, 32)
-    h = _unshift(h * pow(_P3, -1, 1 << 64) & _MASK, 29)
-    h = _unshift(h * pow(_P2, -1, 1 << 64) & _MASK, 33)
-    h = _rotate_back((h - _P4) * pow(_P1, -1, 1 << 64) & _MASK, 27)
-    h ^= (seed + _P5 + 8) & _MASK
-    h = _rotate_back(h * pow(_P1, -1, 1 << 64) & _MASK, 31)
-    x = h * pow(_P2, -1, 1 << 64) & _MASK
-    return x - (1 << 64) if x >> 63 else x
-
-
-def _unshift(x: int, bits: int) -> int:
-    """Undo x ^= x >> bits."""
-    result = x
-    while x := x >> bits:
-        result ^= x
-    return result
-
-
-def _rotate_back(x: int, bits: int) -> int:
-    return (x >> bits | x << (64 - bits)) & _MASK

@@ -20,6 +20,7 @@ from skewless.hashing.family import (
     source_seeds,
     stride,
 )
+from skewless.hashing.inverse import unhash_longs
 from skewless.hashing.xxh64 import (
     U64,
     hash_bytes,
@@ -46,4 +47,5 @@ __all__ = [
     "second_choice",
     "source_seeds",
     "stride",
+    "unhash_longs",
 ]

@@ -9,11 +9,11 @@ from skewless.compiled import allocating, compiled, inlined
 
 U64 = npt.NDArray[np.uint64]
 
-_P1 = np.uint64(0x9E3779B185EBCA87)
-_P2 = np.uint64(0xC2B2AE3D27D4EB4F)
-_P3 = np.uint64(0x165667B19E3779F9)
-_P4 = np.uint64(0x85EBCA77C2B2AE63)
-_P5 = np.uint64(0x27D4EB2F165667C5)
+P1 = np.uint64(0x9E3779B185EBCA87)
+P2 = np.uint64(0xC2B2AE3D27D4EB4F)
+P3 = np.uint64(0x165667B19E3779F9)
+P4 = np.uint64(0x85EBCA77C2B2AE63)
+P5 = np.uint64(0x27D4EB2F165667C5)
 
 
 @inlined
@@ -23,25 +23,25 @@ def _rotate(x: np.uint64, bits: int) -> np.uint64:
 
 @inlined
 def _avalanche(h: np.uint64) -> np.uint64:
-    h = (h ^ (h >> np.uint64(33))) * _P2
-    h = (h ^ (h >> np.uint64(29))) * _P3
+    h = (h ^ (h >> np.uint64(33))) * P2
+    h = (h ^ (h >> np.uint64(29))) * P3
     return h ^ (h >> np.uint64(32))
 
 
 @inlined
 def hash_long(x: np.uint64, seed: np.uint64) -> np.uint64:
     """xxh64 of the 8 bytes of x: Spark's xxhash64 of a long."""
-    h = seed + _P5 + np.uint64(8)
-    h ^= _rotate(x * _P2, 31) * _P1
-    return _avalanche(_rotate(h, 27) * _P1 + _P4)
+    h = seed + P5 + np.uint64(8)
+    h ^= _rotate(x * P2, 31) * P1
+    return _avalanche(_rotate(h, 27) * P1 + P4)
 
 
 @inlined
 def hash_int(x: np.uint64, seed: np.uint64) -> np.uint64:
     """xxh64 of the low 4 bytes of x: Spark's xxhash64 of an int."""
-    h = seed + _P5 + np.uint64(4)
-    h ^= (x & np.uint64(0xFFFFFFFF)) * _P1
-    return _avalanche(_rotate(h, 23) * _P2 + _P3)
+    h = seed + P5 + np.uint64(4)
+    h ^= (x & np.uint64(0xFFFFFFFF)) * P1
+    return _avalanche(_rotate(h, 23) * P2 + P3)
 
 
 @inlined
@@ -54,7 +54,7 @@ def _word(data: npt.NDArray[np.uint8], at: int) -> np.uint64:
 
 @inlined
 def _round(lane: np.uint64, word: np.uint64) -> np.uint64:
-    return _rotate(lane + word * _P2, 31) * _P1
+    return _rotate(lane + word * P2, 31) * P1
 
 
 @compiled
@@ -62,7 +62,7 @@ def hash_bytes(data: npt.NDArray[np.uint8], start: int, stop: int, seed: np.uint
     """xxh64 of data[start:stop]: Spark's xxhash64 of a string or a binary value."""
     at = start
     if stop - start >= 32:
-        a, b, c, d = seed + _P1 + _P2, seed + _P2, seed, seed - _P1
+        a, b, c, d = seed + P1 + P2, seed + P2, seed, seed - P1
         while at + 32 <= stop:
             a = _round(a, _word(data, at))
             b = _round(b, _word(data, at + 8))
@@ -71,21 +71,21 @@ def hash_bytes(data: npt.NDArray[np.uint8], start: int, stop: int, seed: np.uint
             at += 32
         h = _rotate(a, 1) + _rotate(b, 7) + _rotate(c, 12) + _rotate(d, 18)
         for lane in (a, b, c, d):
-            h = (h ^ _round(np.uint64(0), lane)) * _P1 + _P4
+            h = (h ^ _round(np.uint64(0), lane)) * P1 + P4
     else:
-        h = seed + _P5
+        h = seed + P5
     h += np.uint64(stop - start)
     while at + 8 <= stop:
-        h = _rotate(h ^ _round(np.uint64(0), _word(data, at)), 27) * _P1 + _P4
+        h = _rotate(h ^ _round(np.uint64(0), _word(data, at)), 27) * P1 + P4
         at += 8
     if at + 4 <= stop:
         half = np.uint64(0)
         for i in range(4):
             half |= np.uint64(data[at + i]) << np.uint64(8 * i)
-        h = _rotate(h ^ (half * _P1), 23) * _P2 + _P3
+        h = _rotate(h ^ (half * P1), 23) * P2 + P3
         at += 4
     while at < stop:
-        h = _rotate(h ^ (np.uint64(data[at]) * _P5), 11) * _P1
+        h = _rotate(h ^ (np.uint64(data[at]) * P5), 11) * P1
         at += 1
     return _avalanche(h)
 

@@ -8,7 +8,8 @@ source (starts empty), a **gauge** for all workers (leading axis W). An absent p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -193,6 +194,15 @@ class Scheme(Described, ABC):
     def replan(self, plan: Any, report: Any, feedback: Feedback) -> Any:
         """The plan for the next span of the stream."""
         return plan
+
+    def replan_from(self, plan: Any, reports: Iterable[Any], feedback: Feedback) -> Any:
+        """The plan that follows from the reports of one or more sources."""
+        return self.replan(plan, reduce(self.merge, reports), feedback)
+
+    def messages_until_replan(self, replans: int) -> int:
+        """How many messages the next plan awaits after so many; 0 = there is no further one."""
+        learning = self.learns == "prefix" and not replans
+        return self.learning_messages if learning else self.replan_every
 
     def table(self, plan: Any) -> RouteTable | None:
         """The plan as a route table, or None if routing needs a tally."""

@@ -131,10 +131,7 @@ class _Bench:
         self.scheme, self.workers, self.keys = scheme, workers, keys
         first = scheme.plan(workers, seed)
         self.reports = self.reported(first)
-        report = self.reports[0]
-        for other in self.reports[1:]:
-            report = scheme.merge(report, other)
-        following = scheme.replan(first, report, Feedback.none(workers))
+        following = scheme.replan_from(first, self.reports, Feedback.none(workers))
         self.plans = {"the first plan": first, "the plan that follows": following}
 
     def reported(self, plan: Any) -> list[Arrays]:

@@ -76,9 +76,7 @@ class Sources:
         self.sent = 0
         self._seeds = source_seeds(seed)
         self._loads = np.zeros(workers)
-        self._next_plan = (
-            scheme.learning_messages if scheme.learns == "prefix" else scheme.replan_every
-        )
+        self._next_plan = scheme.messages_until_replan(0)
         self.adopt(scheme.plan(workers, seed))
 
     def adopt(self, plan: Any) -> None:
@@ -94,10 +92,8 @@ class Sources:
 
     def learned_plan(self) -> Any:
         """What the driver plans from the reports of all sources."""
-        report = self.scheme.report(self.plan, self.tallies[0])
-        for tally in self.tallies[1:]:
-            report = self.scheme.merge(report, self.scheme.report(self.plan, tally))
-        return self.scheme.replan(self.plan, report, Feedback.none(self.workers))
+        reports = (self.scheme.report(self.plan, tally) for tally in self.tallies)
+        return self.scheme.replan_from(self.plan, reports, Feedback.none(self.workers))
 
     def route(self, keys: U64, source_keys: U64 | None = None) -> I32:
         """The worker of each message, in order."""
@@ -143,7 +139,7 @@ class Sources:
                 self._probe()
         if self.sent == self._next_plan:
             self.adopt(self.learned_plan())
-            every = self.scheme.replan_every
+            every = self.scheme.messages_until_replan(1)
             self._next_plan = self.sent + every if every else 0
 
     def _route_source(self, source: int, keys: U64, times: npt.NDArray[Any], out: I32) -> None:

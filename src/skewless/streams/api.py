@@ -6,8 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
+import pyarrow as pa
+
 from skewless.errors import SkewlessError
-from skewless.hashing import U64
+from skewless.hashing import U64, unhash_longs
 from skewless.spec import Described
 
 CHUNK_MESSAGES = 1 << 18
@@ -43,6 +45,10 @@ class Stream(Described, ABC):
     @abstractmethod
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """The messages in order, in chunks of any size."""
+
+    def keys_of(self, identities: U64) -> pa.Array:
+        """Keys that have these identities: numbers, unless a stream draws names."""
+        return pa.array(unhash_longs(identities))
 
     def length(self) -> int | None:
         """The number of messages, or None where only reading to the end would tell."""

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from skewless.compiled import allocating
 from skewless.errors import SkewlessError
-from skewless.hashing import U64, identities
+from skewless.hashing import U64
+from skewless.hashing import identities as hashed
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
 
 _NAMES = """
@@ -87,9 +89,16 @@ class Countries(Synthetic):
             raise SkewlessError(f"countries:half is none, first or second, not '{self.half}'.")
         self.check_at_least(1, "messages")
 
+    def keys_of(self, identities: U64) -> pa.Array:
+        """The names with these identities."""
+        names = pa.array(COUNTRIES, pa.string())
+        known = hashed(names)
+        order = np.argsort(known)
+        return names.take(pa.array(order[np.searchsorted(known, identities, sorter=order)]))
+
     def drawer(self) -> Any:
         """Names, as identities of strings."""
-        names = identities(list(COUNTRIES))
+        names = hashed(list(COUNTRIES))
         share = max(self.skew / 100, 1 / len(COUNTRIES))
         middle = self.messages // 2
         skewed = {

@@ -14,7 +14,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -135,8 +134,7 @@ class QueueRun:
         self._now = 0.0
         self._running_s = 0.0
         self._seen = Feedback.none(cluster.workers)
-        prefix = scheme.learns == "prefix"
-        self._next_plan = scheme.learning_messages if prefix else scheme.replan_every
+        self._next_plan = scheme.messages_until_replan(0)
         self._learned = 0
         if scheme.learns == "stream":
             system = Sources(scheme, cluster.workers, cluster.sources, seed, Estimate())
@@ -281,8 +279,8 @@ class QueueRun:
         )
         self._seen = seen
         reports = [self.scheme.report(self.plan, tally) for tally in self.tallies]
-        self._adopt(self.scheme.replan(self.plan, reduce(self.scheme.merge, reports), since))
-        every = self.scheme.replan_every
+        self._adopt(self.scheme.replan_from(self.plan, reports, since))
+        every = self.scheme.messages_until_replan(1)
         self._next_plan = self.messages + every if every else 0
 
     def result(self) -> QueueResult:

@@ -69,10 +69,7 @@ class Control:
 
     def due(self, learned: Learned) -> int:
         """How many messages a replan awaits: a learning phase first, then the scheme's own pace."""
-        scheme = self.folder.scheme
-        if scheme.learns == "prefix" and not learned.replans:
-            return scheme.learning_messages
-        return scheme.replan_every
+        return self.folder.scheme.messages_until_replan(learned.replans)
 
     def routed(self, identity: Column) -> Column:
         """The worker of each row under the plan of its batch, and on the last row the report."""

@@ -1,8 +1,9 @@
 """Streams as DataFrames with one column `key`, cut into as many files as there are sources.
 
-A file's keys are the words or fields themselves, read by Spark; a synthetic stream's keys are its
-identities, as longs. Everything is written to Parquet first, so that what is measured afterwards
-starts from the same cheap source for every scheme.
+A file's keys are the words or fields themselves, read by Spark; those of a synthetic stream are
+numbers or names. Spark hashes them to the identities that the simulator routes by. Everything is
+written to Parquet first, so that what is measured afterwards starts from the same cheap source for
+every scheme.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def write_keys(
         rows = _rows_of_file(spark, stream)
         rows.repartition(files).write.mode("overwrite").parquet(str(folder))
     else:
-        _write_identities(stream, folder, files, seed)
+        _write_drawn(stream, folder, files, seed)
     keys = spark.read.parquet(str(folder))
     if keys.isEmpty():
         stream.refuse_empty()
@@ -68,16 +69,16 @@ def _rows_of_file(
     return text.select(F.get(F.split(line, "\t"), F.lit(stream.column - 1)).alias("key"))
 
 
-def _write_identities(stream: Stream, folder: Path, files: int, seed: int) -> None:
+def _write_drawn(stream: Stream, folder: Path, files: int, seed: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    schema = pa.schema([("key", pa.int64())])
+    schema = pa.schema([("key", stream.keys_of(np.empty(0, np.uint64)).type)])
     writers = [pq.ParquetWriter(folder / f"{i:05d}.parquet", schema) for i in range(files)]
     try:
         for chunk in stream.chunks(seed):
-            keys = chunk.keys.view(np.int64)
+            keys = stream.keys_of(chunk.keys)
             for number, writer in enumerate(writers):
-                column = pa.array(np.ascontiguousarray(keys[number::files]))
-                writer.write_table(pa.table([column], schema))
+                mine = pa.array(np.arange(number, len(keys), files))
+                writer.write_table(pa.table([keys.take(mine)], schema))
     finally:
         for writer in writers:
             writer.close()

@@ -14,7 +14,6 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -237,8 +236,7 @@ class _Mapping:
         found = source_reports(told, empty_report(self.scheme, self.plan))
         if not found:
             return self.plan
-        merged = reduce(self.scheme.merge, found)
-        return self.scheme.replan(self.plan, merged, Feedback.none(self.workers))
+        return self.scheme.replan_from(self.plan, found, Feedback.none(self.workers))
 
     def stream(self, folder: StreamFolder | None, observer: Observer | None) -> DataFrame:
         """A stream: every micro-batch follows the plan that the ones before it taught."""

@@ -11,7 +11,6 @@ simulator does, and sends its report; the driver merges the reports and plans. (
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -119,7 +118,7 @@ def _reporting(scheme: Scheme, plan: Arrays) -> Any:
 def _planned(scheme: Scheme, first: Any, packed: list[bytes], workers: int) -> Arrays:
     shape = scheme.report(first, scheme.tally(first, 0))
     reports = [unpack(data, shape)[1][0] for data in packed]
-    plan: Any = scheme.replan(first, reduce(scheme.merge, reports), Feedback.none(workers))
+    plan: Any = scheme.replan_from(first, reports, Feedback.none(workers))
     if "start" in plan._fields:
         # The sample was only looked at: no worker has got anything yet that others must even out.
         plan = plan._replace(start=np.zeros(workers))
