@@ -47,6 +47,13 @@ def test_few_series_have_a_legend_in_each_panel(drawn):
     assert shown == [["a", "b"], ["a", "c"]]
 
 
+def test_the_even_share_is_a_line_with_a_name(drawn):
+    lines = [Line("key", [0, 1], [3.0, 1.0])]
+    (axis,) = drawn([Panel("loads", "worker", "messages", lines, kind="bars", even=2.0)]).axes
+    assert [line.get_ydata()[0] for line in axis.get_lines()] == [2.0]
+    assert "even share" in [text.get_text() for text in axis.get_legend().get_texts()]
+
+
 def test_a_series_looks_the_same_in_every_panel(drawn):
     lines = {name: Line(name, [1, 2], [0.1, 0.2]) for name in ("a", "b", "c")}
     panels = [Panel("p", "x", "y", [lines[name] for name in names]) for names in ("abc", "bca")]

@@ -28,6 +28,7 @@ class Panel:
     kind: Literal["lines", "points", "bars"] = "lines"
     log_x: bool = False
     log_y: bool = False
+    even: float | None = None  # what each would have if all had the same
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ def show(
     picture = folder / "demo.png"
     workers = list(range(len(next(iter(loads.values())))))
     lines = [Line(scheme, workers, each.tolist()) for scheme, each in loads.items()]
-    panel = Panel("load per worker", "worker", "messages", lines, kind="bars")
+    even = sum(lines[0].y) / len(workers)
+    panel = Panel("load per worker", "worker", "messages", lines, kind="bars", even=even)
     save([panel], "The same stream, two schemes", picture)
     console.print(f"Picture: {picture}")

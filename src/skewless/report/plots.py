@@ -116,6 +116,8 @@ def _draw(axis: Any, panel: Panel, looks: Mapping[str, int]) -> None:
         else:
             few = marker if len(line.x) <= 40 else None
             axis.plot(line.x, line.y, label=line.label, color=colour, marker=few, ms=4, lw=1.3)
+    if panel.even is not None:
+        axis.axhline(panel.even, label="even share", color="black", ls="--", lw=1)
     if panel.log_x:
         axis.set_xscale("log")
         _plain_if_short(axis.xaxis, axis.get_xlim())

@@ -156,7 +156,9 @@ def figure4(setting: Setting) -> Reproduction:
                 1.0,
             ),
         ]
-        lines = [Line(lab, WORKERS, [value[lab, w] for w in WORKERS]) for lab in techniques]
+        lines = [
+            Line(_in_words(lab), WORKERS, [value[lab, w] for w in WORKERS]) for lab in techniques
+        ]
         panels.append(Panel(symbol, "workers", AXIS, lines, log_x=True, log_y=True))
     return Reproduction(
         "partial-fig4",
@@ -199,7 +201,7 @@ def figure5(setting: Setting) -> Reproduction:
             ),
         ]
         for workers in WORKERS:
-            lines = [_through_time(label, seen[label, workers]) for label in techniques]
+            lines = [_through_time(_in_words(label), seen[label, workers]) for label in techniques]
             panels.append(
                 Panel(f"{symbol}, W = {workers}", "messages", "I(t) / t", lines, log_y=True)
             )
@@ -210,6 +212,16 @@ def figure5(setting: Setting) -> Reproduction:
         checks,
         panels,
     )
+
+
+def _in_words(label: str) -> str:
+    """A label of the paper, and what it means."""
+    if label == "H":
+        return "H: one worker per key"
+    if label == "G":
+        return "G: partial, sources know all loads"
+    told = ", probing" if label.endswith("P") else ""
+    return f"{label}: partial, {label.strip('LP')} sources know their own{told}"
 
 
 def _through_time(label: str, result: BalanceResult) -> Line:
