@@ -36,7 +36,7 @@ class Drivers:
         where = ["--kafka", address, "--topic", topics[0], "--out-topic", topics[1]]
         size = ["--scheme", "graded", "--workers", str(WORKERS), "--delay-ms", str(DELAY_MS)]
         goes_on = ["--checkpoint", str(folder / "checkpoint"), "--log", str(folder / "batches")]
-        parts = ["--kafka-option", f"maxOffsetsPerTrigger={max(5000, WORDS // 20)}"]
+        parts = ["--kafka-option", f"maxOffsetsPerTrigger={max(2000, WORDS // (4 * KILLS + 8))}"]
         self._command = [sys.executable, "-m", "skewless", "run", *where, *size, *goes_on, *parts]
 
     def start(self, *more):

@@ -108,6 +108,12 @@ def test_no_message_repeats_an_option_that_may_be_a_secret():
     assert kafka.options["kafka.sasl.jaas.config"] == f"x={SECRET}"
     assert SECRET not in repr(kafka)
     assert SECRET not in str(failure(Exception(f"odd x={SECRET} odd"), kafka))
+    worker = (
+        "thrown from the Python worker:\n\nTraceback (most recent call last):\n  File 'x', line 1\n"
+    )
+    raised = worker + "skewless.errors.SkewlessError: The plan is damaged.\n\nJVM stacktrace: a: b"
+    assert str(failure(Exception(raised), kafka)) == "The query stopped: The plan is damaged."
+    assert "KeyError: 'x'" in str(failure(Exception(worker + "KeyError: 'x'\n"), kafka))
     assert "login" in str(failure(Exception("…SaslAuthenticationException: no"), kafka))
 
 

@@ -132,7 +132,7 @@ class Scheme(Described, ABC):
     plans_keys: ClassVar[bool] = False
     """A plan that was learned from a sample knows keys, so it is worth learning before a job."""
     knows_costs: ClassVar[bool] = False
-    """A message's weight is its cost, known before it is served."""
+    """A message's weight is its cost, known before it is served; plans know capacities."""
 
     choose: ClassVar[Callable[..., Any]]
     route: ClassVar[Callable[..., Any]]
@@ -145,11 +145,16 @@ class Scheme(Described, ABC):
         if "choose" in vars(cls):
             cls.route = staticmethod(specialise(loops.route, cls))
 
-    def send(self, plan: Any, tally: Any, keys: U64, times: F64, out: I32) -> None:
-        """Route messages of weight 1, with arrays of the one kind that `route` is compiled for."""
+    def send(
+        self, plan: Any, tally: Any, keys: U64, times: F64, out: I32, weights: F64 = ONE
+    ) -> None:
+        """Route messages, with arrays of the one kind that `route` is compiled for.
+
+        weights: of each message, or one for all
+        """
         unwritten = keys.view()
         unwritten.setflags(write=False)
-        self.route(plan, tally, unwritten, ONE, times, out)
+        self.route(plan, tally, unwritten, weights, times, out)
 
     def warm_up(self, plan: Any) -> list[Callable[..., Any]]:
         """Compile `route`, or load what was compiled; what that was."""

@@ -6,8 +6,9 @@ batch runs with. The first task of a batch to start settles that, so that all it
 them again after a restart, follow one plan although the driver may write the next one meanwhile.
 Files appear whole or not at all.
 
-A restart may change scheme, workers or seed where all state is by key: then `settings/<n>` holds
-the three (all but `state.json`) for the new setting, n = 1, 2, …, and what the first wrote stays.
+A restart may change scheme, workers, seed or capacities where all state is by key: then
+`settings/<n>` holds all but `state.json` for the new setting, n = 1, 2, …, and what the first wrote
+stays.
 A batch that was begun but not committed before is computed again, whole, under the new setting.
 """
 
@@ -33,6 +34,7 @@ from skewless.spark.report.codec import UnreadableError, pack, unpack
 
 FORMAT = 1
 KEPT = 100
+CAPACITIES = "capacities"
 _RENAME_S = 5.0
 
 
@@ -54,7 +56,8 @@ class StreamFolder:
     scheme: Scheme
     workers: int
     seed: int
-    setting: int = 0  # how often a restart changed one of the three before
+    setting: int = 0  # how often a restart changed one of them before
+    capacities: tuple[float, ...] | None = None
 
     @property
     def base(self) -> Path:
@@ -79,7 +82,8 @@ class StreamFolder:
             found = _read_facts(mine.root / "stream.json")
             if found == mine._facts():
                 return mine
-            if found.get("format") != FORMAT or found.keys() != mine._facts().keys():
+            others = (found.keys() ^ mine._facts().keys()) - {CAPACITIES}
+            if found.get("format") != FORMAT or others:
                 mine._check(found, mine._facts())
             # Of two drivers that come here at once, one makes the folder; the other looks again.
             replace(self, setting=newest + 1)._make()
@@ -93,6 +97,7 @@ class StreamFolder:
             facts = _read_facts(before.root / "stream.json")
             scheme = scheme_of(facts["scheme"])
             before = replace(before, scheme=scheme, workers=facts["workers"], seed=facts["seed"])
+            before = replace(before, capacities=facts.get(CAPACITIES))
             return scheme, before._read(max(before._numbers()))
         except (SkewlessError, KeyError, TypeError, ValueError):
             return None  # results do not depend on it
@@ -116,7 +121,8 @@ class StreamFolder:
 
     def _facts(self, **more: Any) -> dict[str, Any]:
         setting = {"scheme": self.scheme.spec, "workers": self.workers, "seed": self.seed}
-        return {"format": FORMAT, **setting, **more}
+        rates = {} if self.capacities is None else {CAPACITIES: list(self.capacities)}
+        return {"format": FORMAT, **setting, **rates, **more}
 
     def _check(self, found: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         if found.get("format") != FORMAT:
@@ -217,7 +223,8 @@ class StreamFolder:
 
     def first_plan(self) -> Arrays:
         """The plan of a scheme that has seen nothing."""
-        return self.scheme.plan(self.workers, self.seed)
+        rates = None if self.capacities is None else np.array(self.capacities)
+        return self.scheme.plan(self.workers, self.seed, rates)
 
     def _read(self, number: int) -> Learned:
         plan = self.first_plan()
@@ -246,9 +253,12 @@ class StreamFolder:
                 path.unlink(missing_ok=True)
 
 
-def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> StreamFolder:
+def stream_folder(
+    checkpoint: str, scheme: Scheme, workers: int, seed: int, capacities: F64 | None = None
+) -> StreamFolder:
     """The folder, if the checkpoint is one that Python can open as files."""
-    return StreamFolder(checkpoint_path(checkpoint), scheme, workers, seed)
+    rates = None if capacities is None else tuple(capacities.tolist())
+    return StreamFolder(checkpoint_path(checkpoint), scheme, workers, seed, capacities=rates)
 
 
 def checkpoint_path(checkpoint: str) -> str:

@@ -27,7 +27,7 @@ def reporting_router(folder: StreamFolder) -> ArrowFunction:
         router = TaskRouter(mine.scheme, plan, task.partition)
         held: pa.Array | None = None
         for batch in batches:
-            workers = pa.array(router.route(batch.to_numpy()))
+            workers = pa.array(router.route(batch))
             if not len(workers):
                 yield _routed_rows(workers, None)
                 continue

@@ -5,7 +5,7 @@ The same on a batch and on a stream, where the merge keeps its state in Spark's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +38,11 @@ from skewless.spark.input.checks import (
     whole,
 )
 from skewless.spark.input.conform import declared_for_apply
-from skewless.spark.input.keys import SALT, Keys, group_keys
+from skewless.spark.input.keys import COST, SALT, Keys, group_keys
 from skewless.spark.input.types import arrow_type
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.observe.observer import Observer
+from skewless.spark.routing.costs import cost_column, weighed
 from skewless.spark.routing.plan import Plan, chosen
 from skewless.spark.routing.route import place, salt_of
 
@@ -58,6 +59,8 @@ def group(
     seed: int = 0,
     plan: Plan | Arrays | None = None,
     salt: Key | None = None,
+    cost: str | Column | None = None,
+    capacities: Sequence[float] | None = None,
     checkpoint: str | None = None,
     observer: Observer | None = None,
     most_keys: int = MOST_KEYS,
@@ -70,6 +73,10 @@ def group(
         `apply` then takes one with one worker per key
     workers: as many as Spark's own shuffles have partitions, if not given
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
+    cost: what the work for each row costs, a column of numbers, in any unit: `graded` then evens
+        out costs, not rows
+    capacities: how fast each worker is compared with the others, e.g. [1, 1, 3, 3]: `graded` then
+        gives each its share
     checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
         as files; there a scheme that learns keeps its plans. A restart may change the scheme, the
         number of workers and the seed. Without it each micro-batch starts from scratch
@@ -81,7 +88,9 @@ def group(
     check_workers_python(df.sparkSession, __version__)
     asked = DEFAULT if scheme is None else scheme
     learns = learns_between_batches if checkpoint is not None else lambda scheme: False
-    made, count, seed, used = chosen(df, asked, workers, seed, plan, learns)
+    chose = chosen(df, asked, workers, seed, plan, learns, capacities)
+    made, count, seed, used, rates = chose
+    costs = cost_column(df, made, cost)
     most_keys, most_bytes = whole("most_keys", most_keys), whole("most_bytes", most_bytes)
     if most_keys < 1 or most_bytes < 1:
         raise SkewlessError(
@@ -96,13 +105,13 @@ def group(
                 "A checkpoint belongs to a stream, and this DataFrame is not one: leave "
                 "checkpoint= out, or read with spark.readStream."
             )
-        folder = stream_folder(checkpoint, made, count, seed).resume()
+        folder = stream_folder(checkpoint, made, count, seed, rates).resume()
         if learns(made):
             control = Control(folder)
             control.begin(used)
     salted = None if control else salt_of(df, keys.routing_fields(), made, used, salt)
     for_groups = None
-    if scheme is None and control is None:
+    if scheme is None and control is None and costs is None and rates is None:
         one = check_scheme(DEFAULT_FOR_WHOLE_GROUPS)
         first = one.plan(count, seed)
         for_groups = Grouping(df, keys, one, first, count, most_keys, most_bytes, None, observer)
@@ -119,6 +128,7 @@ def group(
         salted,
         folder,
         for_groups,
+        costs,
     )
 
 
@@ -138,6 +148,7 @@ class Grouping:
     salt: Salt | None = None
     folder: StreamFolder | None = None
     for_groups: Grouping | None = None  # the same for `apply`, where no scheme was asked for
+    cost: Column | None = None
 
     def fold(
         self,
@@ -264,12 +275,13 @@ class Grouping:
 
         values: None for all columns
         """
-        rows = self.keys.select(self.df, values)
+        hashed = None if self.salt is None else self.salt.hashed
+        besides = {SALT: hashed, COST: self.cost}
+        rows = self.keys.select(self.df, values, **besides)
+        salt, cost = (None if column is None else F.col(name) for name, column in besides.items())
         identity = self.keys.identity()
         if watch is not None and self.control is not None:
-            return watch.placed(rows, identity, self.control)
-        if self.salt is None:
-            return place(rows, identity, self.scheme, self.plan, self.workers)
-        rows = self.keys.select(self.df, values, self.salt.hashed)
-        placed = place(rows, identity, self.scheme, self.plan, self.workers, F.col(SALT))
-        return placed.drop(SALT)
+            placed = watch.placed(rows, weighed(identity, cost), self.control)
+        else:
+            placed = place(rows, identity, self.scheme, self.plan, self.workers, salt, cost)
+        return placed.drop(*(name for name, column in besides.items() if column is not None))

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
-from skewless.schemes.api import Arrays, check_workers
+from skewless.schemes.api import F64, Arrays, check_workers
 from skewless.spark.input.version import check_version, is_variant
 from skewless.spark.input.wire import check_key
 
@@ -258,7 +258,12 @@ def check_share(what: str, value: Any) -> None:
 
 
 def make_plan(
-    scheme: Scheme, workers: int, seed: int, plan: Arrays | None, learning: bool = False
+    scheme: Scheme,
+    workers: int,
+    seed: int,
+    plan: Arrays | None,
+    learning: bool = False,
+    capacities: F64 | None = None,
 ) -> Arrays:
     """The given plan, or the scheme's first one if it need not learn or is about to."""
     if plan is None and scheme.learns == "prefix" and not learning:
@@ -266,7 +271,7 @@ def make_plan(
             f"Scheme '{scheme.spec}' learns its plan from the first messages: "
             "hand a learned plan to plan=, or group a stream with checkpoint=."
         )
-    first = scheme.plan(workers, whole("seed", seed))
+    first = scheme.plan(workers, whole("seed", seed), capacities)
     if plan is None:
         return first
     if type(plan) is not type(first):

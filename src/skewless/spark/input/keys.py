@@ -19,6 +19,7 @@ from skewless.spark.input.wire import check_collation, from_wire, identity, to_w
 
 WATERMARK = "spark.watermarkDelayMs"
 SALT = "salt"
+COST = "cost"
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,16 @@ class Keys:
         return [f"g{i}" for i in range(len(self.fields))]
 
     def select(
-        self, df: DataFrame, values: list[Column] | None, salt: Column | None = None
+        self, df: DataFrame, values: list[Column] | None, **besides: Column | None
     ) -> DataFrame:
-        """The flat keys, then the values as v0, v1, …, then the salt if there is one.
+        """The flat keys, then the values as v0, v1, …, then what else there is, by name.
 
         values: None for all columns, whatever they are called, even if two have one name
         """
         count = len(df.columns if values is None else values)
-        sent = [f"v{i}" for i in range(count)] + ([] if salt is None else [SALT])
-        chosen = [*(["*"] if values is None else values), *([] if salt is None else [salt])]
+        more = {name: column for name, column in besides.items() if column is not None}
+        sent = [*(f"v{i}" for i in range(count)), *more]
+        chosen = [*(["*"] if values is None else values), *more.values()]
         taken = df.select(*self.columns, *chosen).toDF(*self.group_names(), *sent)
         names = iter(self.names())
         flat = [

@@ -136,8 +136,12 @@ def _by_pandas(function: ArrowFunction, returns: str) -> Any:
     import pandas as pd  # type: ignore[import-untyped]
 
     def arrays(batches: Iterator[Any]) -> Iterator[pa.Array]:
-        for series in batches:
-            yield pa.array(series.to_numpy())
+        for batch in batches:
+            if isinstance(batch, pd.DataFrame):  # a struct
+                fields = [pa.array(batch[name].to_numpy()) for name in batch]
+                yield pa.StructArray.from_arrays(fields, names=list(batch))
+            else:
+                yield pa.array(batch.to_numpy())
 
     def one_column(batches: Iterator[pd.Series]) -> Iterator[pd.Series]:
         for array in function(arrays(batches)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from skewless.errors import SkewlessError
 from skewless.spark.lab.kafka import Kafka
 
@@ -44,5 +46,8 @@ def failure(error: Exception, kafka: Kafka) -> SkewlessError:
         if any(word in told for word in words):
             return SkewlessError(sentence)
     lines = [line.strip() for line in told.splitlines() if line.strip()]
-    first = kafka.without_secrets(lines[0] if lines else type(error).__name__)
-    return SkewlessError(f"The query stopped: {first[:300]}")
+    # Of an error in Python, the first line says only that there was one.
+    _, _, traceback = told.partition("Traceback (most recent call last):")
+    raised = re.search(r"^(?:[\w.]*\.)?SkewlessError: (.+)|^([\w.]+: .+)", traceback, re.MULTILINE)
+    said = raised[1] or raised[2] if raised else lines[0] if lines else type(error).__name__
+    return SkewlessError(f"The query stopped: {kafka.without_secrets(said)[:300]}")

@@ -10,12 +10,12 @@ simulator does, and sends its report; the driver merges the reports and plans. (
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from skewless._version import __version__
 from skewless.compiled.shipping import Shipment
@@ -35,6 +35,7 @@ from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.codec import pack, unpack
 from skewless.spark.report.task import Task
+from skewless.spark.routing.costs import capacities_of, cost_column, weighed
 from skewless.spark.routing.plan import Plan
 from skewless.spark.routing.route import TaskRouter
 
@@ -52,6 +53,8 @@ def learn(
     *,
     sample: float = 0.1,
     seed: int = 0,
+    cost: str | Column | None = None,
+    capacities: Sequence[float] | None = None,
 ) -> Plan:
     """A plan of the scheme that knows the hot keys of this DataFrame; runs one job.
 
@@ -60,6 +63,7 @@ def learn(
     with the head already known.
 
     sample: share of the rows to learn from, drawn at random; 1 reads every row
+    cost, capacities: as for `route`, for graded-planned
     """
     check_server(df)
     made = check_scheme(scheme)
@@ -77,13 +81,18 @@ def learn(
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
     workers, seed = check_worker_count(workers), whole("seed", seed)
-    first = made.plan(workers, seed)
+    rates, costs = capacities_of(made, capacities), cost_column(df, made, cost)
+    if rates is not None and rates.size != workers:
+        raise SkewlessError(
+            f"There are {rates.size} capacities for {workers} workers: give one for each."
+        )
+    first = made.plan(workers, seed, rates)
     check_workers_python(df.sparkSession, __version__)
     columns, fields = key_columns(df, key)
-    identities = df.select(identity(columns, fields).alias("identity"))
+    rows = df.select(weighed(identity(columns, fields), costs).alias("row"))
     if sample < 1:
-        identities = identities.sample(sample, seed)
-    found = identities.mapInArrow(_reporting(made, first), _REPORT).collect()
+        rows = rows.sample(sample, seed)
+    found = rows.mapInArrow(_reporting(made, first), _REPORT).collect()
     if not found:
         raise SkewlessError(
             "There is nothing to learn from: the DataFrame has no rows."
@@ -106,7 +115,7 @@ def _reporting(scheme: Scheme, plan: Arrays) -> Any:
         partition = Task.current().partition
         router = TaskRouter(*shipped.value, partition)
         for batch in batches:
-            router.route(batch.column(0).to_numpy())
+            router.route(batch.column(0))
         if router.messages:
             columns = [[partition], [router.messages], [pack({}, router.report())]]
             arrays = [pa.array(c, k) for c, k in zip(columns, _REPORT_ARROW.types, strict=True)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, SupportsIndex
@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme, scheme_of
-from skewless.schemes.api import Arrays
+from skewless.schemes.api import F64, Arrays
 from skewless.spark.input.checks import check_scheme, make_plan, whole, worker_count
 from skewless.spark.report.codec import UnreadableError, facts_of, pack, unpack
+from skewless.spark.routing.costs import capacities_of
 
 FORMAT = 1
 
@@ -118,6 +119,7 @@ class Chosen(NamedTuple):
     workers: int
     seed: int
     plan: Arrays
+    capacities: F64 | None = None
 
 
 def chosen(
@@ -127,10 +129,12 @@ def chosen(
     seed: int,
     plan: Plan | Arrays | None,
     learning: Callable[[Scheme], bool] = lambda scheme: False,
+    capacities: Sequence[float] | None = None,
 ) -> Chosen:
     """What the user asked for: a scheme or a plan, which says for itself how many workers it has.
 
     learning: whether the scheme will learn by itself, and needs no plan before
+    capacities: how fast the workers are; without a number of workers, there is one for each
     """
     if isinstance(scheme, Plan):
         if plan is not None:
@@ -139,6 +143,11 @@ def chosen(
     made = check_scheme(scheme)
     if isinstance(plan, Plan):
         _check(plan, made, workers, seed)
+        if capacities is not None:
+            raise SkewlessError(
+                "The plan has placed its keys already: give capacities= to learn, and leave it "
+                "out here."
+            )
         return Chosen(made, plan.workers, plan.seed, plan.arrays)
     if plan is not None:
         warnings.warn(
@@ -146,8 +155,15 @@ def chosen(
             DeprecationWarning,
             stacklevel=4,
         )
-    count, number = worker_count(df, workers), whole("seed", seed)
-    return Chosen(made, count, number, make_plan(made, count, number, plan, learning(made)))
+    rates = capacities_of(made, capacities)
+    given = rates.size if rates is not None and workers is None else workers
+    count, number = worker_count(df, given), whole("seed", seed)
+    if rates is not None and rates.size != count:
+        raise SkewlessError(
+            f"There are {rates.size} capacities for {count} workers: give one for each."
+        )
+    first = make_plan(made, count, number, plan, learning(made), rates)
+    return Chosen(made, count, number, first, rates)
 
 
 def _check(plan: Plan, scheme: Scheme, workers: SupportsIndex | None, seed: int) -> None:

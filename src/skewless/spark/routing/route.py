@@ -37,6 +37,7 @@ from skewless.spark.input.wire import identity as key_identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
 from skewless.spark.routing.columns import worker_of
+from skewless.spark.routing.costs import Weights, cost_column, weighed
 from skewless.spark.routing.plan import Chosen, Plan, chosen
 
 
@@ -50,6 +51,8 @@ def route(
     column: str = "worker",
     plan: Plan | Arrays | None = None,
     salt: Key | None = None,
+    cost: str | Column | None = None,
+    capacities: Sequence[float] | None = None,
 ) -> DataFrame:
     """The DataFrame with a column that names each row's worker, 0 … workers − 1.
 
@@ -63,9 +66,12 @@ def route(
     plan: a plan of the scheme, learned before, if it is not given as the scheme
     salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
         column's name, a Column or a list of them; else all other columns
+    cost: what each row costs, a column of numbers, for schemes that even out costs (graded)
+    capacities: how fast each worker is compared with the others, for the same schemes
     """
     check_server(df)
-    rows, worker = _routing(df, key, chosen(df, scheme, workers, seed, plan), salt)
+    made = chosen(df, scheme, workers, seed, plan, capacities=capacities)
+    rows, worker = _routing(df, key, made, salt, cost)
     _check_free(df, column)
     return rows.withColumn(column, worker)
 
@@ -80,15 +86,17 @@ def repartition(
     column: str | None = None,
     plan: Plan | Arrays | None = None,
     salt: Key | None = None,
+    cost: str | Column | None = None,
+    capacities: Sequence[float] | None = None,
 ) -> DataFrame:
     """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
 
     column: keep the worker numbers under this name; else they are dropped
-    plan, salt: as for `route`
+    plan, salt, cost, capacities: as for `route`
     """
     check_server(df)
-    made = chosen(df, scheme, workers, seed, plan)
-    rows, worker = _routing(df, key, made, salt)
+    made = chosen(df, scheme, workers, seed, plan, capacities=capacities)
+    rows, worker = _routing(df, key, made, salt, cost)
     if column is not None:
         _check_free(df, column)
         return to_partitions(rows.withColumn(column, worker), made.workers, F.col(column))
@@ -103,9 +111,10 @@ def place(
     plan: Arrays,
     workers: int,
     salted: Column | None = None,
+    cost: Column | None = None,
 ) -> DataFrame:
     """The rows on the partitions of their workers; see `routing`."""
-    rows, worker = routing(df, identity, scheme, plan, salted)
+    rows, worker = routing(df, identity, scheme, plan, salted, cost)
     return to_partitions(rows, workers, worker)
 
 
@@ -114,11 +123,13 @@ def _routing(
     key: Key,
     made: Chosen,
     salt: Key | None,
+    cost: str | Column | None,
 ) -> tuple[DataFrame, Column]:
     keys, fields = key_columns(df, key)
     found = salt_of(df, fields, made.scheme, made.plan, salt)
     salted = None if found is None else found.hashed
-    return routing(df, key_identity(keys, fields), made.scheme, made.plan, salted)
+    costs = cost_column(df, made.scheme, cost)
+    return routing(df, key_identity(keys, fields), made.scheme, made.plan, salted, costs)
 
 
 def salt_of(
@@ -134,7 +145,12 @@ def salt_of(
 
 
 def routing(
-    df: DataFrame, identity: Column, scheme: Scheme, plan: Arrays, salted: Column | None = None
+    df: DataFrame,
+    identity: Column,
+    scheme: Scheme,
+    plan: Arrays,
+    salted: Column | None = None,
+    cost: Column | None = None,
 ) -> tuple[DataFrame, Column]:
     """The rows to route, and the worker of each, from the identity of its key.
 
@@ -142,11 +158,17 @@ def routing(
     So it does for a plan that splits keys where no salt tells their rows apart: it numbers them.
 
     salted: the hash of the row's salt
+    cost: what the row costs
     """
     table = scheme.table(plan)
+    if table is not None and cost is not None:
+        raise SkewlessError(
+            "The plan was made before the rows are seen, so it cannot heed what each costs: give "
+            "cost= to learn, and leave it out here."
+        )
     if table is not None and (salted is not None or not table.splits):
         return df, worker_of(identity, table, salted)
-    return row_by_row(df), in_python(_kernel(scheme, plan), "int", identity)
+    return row_by_row(df), in_python(_kernel(scheme, plan), "int", weighed(identity, cost))
 
 
 def row_by_row(df: DataFrame) -> DataFrame:
@@ -170,9 +192,9 @@ def row_by_row(df: DataFrame) -> DataFrame:
     return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
 
 
-def in_python(function: ArrowFunction, returns: str, identity: Column) -> Column:
-    """What a function of Arrow batches says of each key's identity."""
-    return arrow_function(function, returns)(identity)
+def in_python(function: ArrowFunction, returns: str, rows: Column) -> Column:
+    """What a function of Arrow batches says of each key's identity, or of that and a cost."""
+    return arrow_function(function, returns)(rows)
 
 
 class TaskRouter:
@@ -182,15 +204,17 @@ class TaskRouter:
         self.scheme, self.plan = scheme, plan
         self.tally = scheme.tally(plan, source)
         self.messages = 0
+        self._weights = Weights()
 
-    def route(self, identities: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The worker of each row of a batch."""
+    def route(self, rows: pa.Array) -> npt.NDArray[np.int32]:
+        """The worker of each row of a batch: of its identity, or of that and a cost."""
+        identities, weights = self._weights.of(rows)
         count = identities.size
         out = np.empty(count, np.int32)
         self.tally = self.scheme.reserve(self.tally, count)
         times = np.arange(self.messages, self.messages + count, dtype=np.float64)
         keys = identities.view(np.uint64)
-        self.scheme.send(self.plan, self.tally, keys, times, out)
+        self.scheme.send(self.plan, self.tally, keys, times, out, weights)
         self.messages += count
         return out
 
@@ -205,7 +229,7 @@ def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         router = TaskRouter(*shipped.value, Task.current().partition)
         for batch in batches:
-            yield pa.array(router.route(batch.to_numpy()))
+            yield pa.array(router.route(batch))
 
     return workers_of
 

@@ -1,0 +1,96 @@
+"""Rows that cost more than others, and workers that do more than others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import NumericType
+
+from skewless.errors import SkewlessError
+from skewless.schemes import Scheme
+from skewless.schemes.api import F64, ONE
+from skewless.spark.input.checks import column_named, field_of
+
+
+def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Column | None:
+    """What each row costs, as a number of 0 or more; None if all cost the same.
+
+    A cost that is null, negative or not finite counts as 0: it decides where a row goes, and
+    nothing else.
+    """
+    if cost is None:
+        return None
+    _refuse_unless_known(scheme, "cost")
+    if isinstance(cost, str):
+        kind, given = field_of(df, cost, "cost").dataType, column_named(cost)
+    elif isinstance(cost, Column):
+        kind, given = df.select(cost).schema[0].dataType, cost
+    else:
+        raise SkewlessError(
+            f"The cost is a column's name or a Column, not {cost!r}: give what each row costs."
+        )
+    if not isinstance(kind, NumericType):
+        raise SkewlessError(
+            f"The cost is of type {kind.simpleString()}: give a column of numbers, such as the "
+            "length of a text."
+        )
+    number = given.cast("double")
+    usable = (number > 0) & (number < F.lit(float("inf")))
+    return F.when(usable, number).otherwise(F.lit(0.0))
+
+
+def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | None:
+    """How fast each worker is, compared with the others; None if all are alike."""
+    if capacities is None:
+        return None
+    _refuse_unless_known(scheme, "capacities")
+    try:
+        rates = [float(rate) for rate in capacities]
+    except (TypeError, ValueError):
+        rates = []
+    if not rates or not all(0 < rate < math.inf for rate in rates):
+        raise SkewlessError(
+            f"capacities is a list of numbers above 0, one for each worker, not {capacities!r}."
+        )
+    return np.array(rates)
+
+
+def weighed(identity: Column, cost: Column | None) -> Column:
+    """What a router takes of each row."""
+    if cost is None:
+        return identity
+    return F.struct(identity.alias("identity"), cost.alias("cost"))
+
+
+class Weights:
+    """Identities and weights of rows as they come, with 1 for what the first ones cost on average.
+
+    Schemes count in messages, so a cost in milliseconds must not weigh a thousand times one in
+    seconds.
+    """
+
+    def __init__(self) -> None:
+        self._unit = 0.0
+
+    def of(self, rows: pa.Array) -> tuple[npt.NDArray[np.int64], F64]:
+        """What `weighed` made, apart again."""
+        if not pa.types.is_struct(rows.type):
+            return rows.to_numpy(), ONE
+        identities, costs = (part.to_numpy() for part in rows.flatten())
+        if not self._unit and costs.size:
+            self._unit = float(costs.mean())
+        return identities, costs / (self._unit or 1.0)
+
+
+def _refuse_unless_known(scheme: Scheme, what: str) -> None:
+    if not scheme.knows_costs:
+        raise SkewlessError(
+            f"Scheme '{scheme.spec}' counts rows, and knows nothing of costs and capacities: use "
+            f"'graded', or leave {what}= out."
+        )

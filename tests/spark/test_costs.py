@@ -1,0 +1,134 @@
+"""Costs of rows and speeds of workers: where rows go follows them, and results stay exact."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from pyspark.sql import functions as F
+
+from skewless import folds
+from skewless.errors import SkewlessError
+from skewless.spark import group, learn, repartition, route
+from tests.spark.streams import run_again
+
+
+@pytest.fixture(scope="module")
+def rows(spark):
+    """A third of the rows are of one key; those of odd keys cost 50 times as much as the others."""
+    key = F.when(F.col("id") % 3 == 0, 0).otherwise(F.xxhash64("id") % 500)
+    costs = F.when(F.col("key") % 2 == 0, 0.001).otherwise(0.05)
+    df = spark.range(0, 60_000, 1, 2).select(key.alias("key"), "id", F.lit("a").alias("text"))
+    return df.withColumn("ms", costs).localCheckpoint()
+
+
+def work(routed, capacities):
+    """What each worker has to do, over its speed."""
+    sums = routed.groupBy("worker").agg(F.sum("ms")).collect()
+    loads = np.zeros(len(capacities))
+    for worker, ms in sums:
+        loads[worker] = ms
+    return loads / np.array(capacities)
+
+
+def uneven(loads):
+    return loads.max() / loads.mean()
+
+
+def test_costs_are_evened_out_and_rows_are_not(rows):
+    by_cost = route(rows, "key", "graded", 4, cost="ms")
+    assert uneven(work(by_cost, [1] * 4)) < 1.05
+    messages = Counter(row.worker for row in by_cost.select("worker").collect())
+    by_count = route(rows, "key", "graded", 4)
+    assert uneven(work(by_count, [1] * 4)) > 1.05
+    assert max(messages.values()) > 1.05 * 60_000 / 4
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_the_unit_of_costs_does_not_matter(rows, unit):
+    in_unit = route(rows, "key", "graded", 4, cost=F.col("ms") * unit).select("id", "worker")
+    plain = route(rows, "key", "graded", 4, cost="ms").select("id", "worker")
+    same = in_unit.join(plain, ["id", "worker"]).count()
+    assert same > 0.98 * 60_000  # rounding decides a tie here and there
+
+
+def test_faster_workers_get_more(rows):
+    capacities = [1, 1, 3, 3]
+    assert uneven(work(route(rows, "key", cost="ms", capacities=capacities), capacities)) < 1.05
+    sizes = repartition(rows, "key", "graded", capacities=capacities, column="worker")
+    counts = Counter(row.worker for row in sizes.collect())
+    assert counts[2] == pytest.approx(3 * counts[0], rel=0.05)
+
+
+def test_a_plan_learns_costs_and_capacities(rows):
+    capacities = [1, 3]
+    plan = learn(rows, "key", "graded-planned", 2, sample=1.0, cost="ms", capacities=capacities)
+    assert uneven(work(route(rows, "key", plan, salt="id"), capacities)) < 1.1
+    with pytest.raises(SkewlessError, match="give cost= to learn"):
+        route(rows, "key", plan, salt="id", cost="ms")
+    with pytest.raises(SkewlessError, match="give capacities= to learn"):
+        route(rows, "key", plan, salt="id", capacities=capacities)
+
+
+def test_folds_are_exact_whatever_rows_cost(rows):
+    strange = (
+        F.when(F.col("id") % 5 == 0, F.lit(None))
+        .when(F.col("id") % 7 == 0, float("nan"))
+        .when(F.col("id") % 11 == 0, float("inf"))
+        .when(F.col("id") % 13 == 0, -1.0)
+        .otherwise(F.col("ms"))
+    )
+    plain = sorted(map(tuple, rows.groupBy("key").agg(F.count("*"), F.sum("id")).collect()))
+    for cost in ("ms", strange, F.lit(0)):
+        grouped = group(rows, "key", cost=cost, capacities=[1, 2, 2])
+        counted = grouped.fold(folds.count(), folds.sum("id"))
+        assert sorted(map(tuple, counted.collect())) == plain
+        assert counted.columns == ["key", "count", "sum(id)"]
+
+
+def test_a_stream_heeds_both_and_goes_on_with_other_capacities(spark, tmp_path):
+    source, checkpoint = tmp_path / "in", str(tmp_path / "checkpoint")
+
+    def add(number):
+        part = spark.range(number * 6000, (number + 1) * 6000, 1, 1)
+        part.selectExpr("id % 7 as key", "id").write.mode("append").parquet(str(source))
+
+    def run(capacities):
+        stream = spark.readStream.schema("key long, id long").parquet(str(source))
+        grouped = group(
+            stream, "key", cost=F.col("key") + 1, capacities=capacities, checkpoint=checkpoint
+        )
+        for row in run_again(grouped.fold(folds.count()), checkpoint):
+            newest[row["key"]] = row["count"]
+
+    newest = {}
+    for number, capacities in enumerate([[1, 1], [1, 3], [1, 3], None, [1, 1, 1]]):
+        add(number)
+        run(capacities)
+    assert sum(newest.values()) == 5 * 6000
+    settings = sorted(p.name for p in (tmp_path / "checkpoint/skewless/settings").iterdir())
+    assert settings == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cost": "no such"}, "no column 'no such'"),
+        ({"cost": 5}, "a column's name or a Column"),
+        ({"cost": "text"}, "of type string"),
+        ({"cost": "ms", "scheme": "partial"}, "knows nothing of costs"),
+        ({"capacities": [1, 2], "scheme": "key"}, "knows nothing of costs"),
+        ({"capacities": [1, 2], "workers": 3}, "2 capacities for 3 workers"),
+        ({"capacities": []}, "a list of numbers above 0"),
+        ({"capacities": [1, 0]}, "a list of numbers above 0"),
+        ({"capacities": [1, float("nan")]}, "a list of numbers above 0"),
+        ({"capacities": 3}, "a list of numbers above 0"),
+        ({"capacities": "ab"}, "a list of numbers above 0"),
+    ],
+)
+def test_mistakes_are_one_sentence(rows, options, says):
+    with pytest.raises(SkewlessError, match=says):
+        group(rows, "key", **options)
+    with pytest.raises(SkewlessError, match=says):
+        repartition(rows, "key", **options)
