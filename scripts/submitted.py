@@ -1,4 +1,4 @@
-"""A job for `spark-submit --py-files`: is the count exact on executors that got the package with it?"""
+"""A job for `spark-submit --py-files`: is it exact on executors that got the package with it?"""
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
