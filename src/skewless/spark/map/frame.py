@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import weakref
 from functools import cache
 from types import TracebackType
@@ -30,7 +31,10 @@ class BalancedFrame(DataFrame):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._let_go()
+        held = self._let_go.detach()
+        if held is not None:
+            _, _, (first,), _ = held
+            _unpersist(first)
 
 
 def balanced_frame(result: DataFrame, first: DataFrame | None) -> BalancedFrame:
@@ -41,7 +45,7 @@ def balanced_frame(result: DataFrame, first: DataFrame | None) -> BalancedFrame:
     frame = cast(BalancedFrame, result)
     kind: Any = type(result)
     frame.__class__ = _balanced(kind)
-    frame._let_go = weakref.finalize(frame, _unpersist, first)
+    frame._let_go = weakref.finalize(frame, _unpersist_aside, first)
     frame._let_go.atexit = False  # Spark frees all there is when it stops
     return frame
 
@@ -50,6 +54,13 @@ def balanced_frame(result: DataFrame, first: DataFrame | None) -> BalancedFrame:
 def _balanced(kind: Any) -> type[BalancedFrame]:
     """The class for DataFrames of this kind: Spark has one of its own for Connect."""
     return type("BalancedFrame", (BalancedFrame, kind), {"__module__": __name__})
+
+
+def _unpersist_aside(first: DataFrame | None) -> None:
+    """In a thread of its own: an object is dropped at any moment, also while Spark is spoken to."""
+    if first is not None:
+        with contextlib.suppress(RuntimeError):  # Python is about to end
+            threading.Thread(target=_unpersist, args=(first,), daemon=True).start()
 
 
 def _unpersist(first: DataFrame | None) -> None:
