@@ -22,7 +22,7 @@ from rich.console import Console
 from skewless.hashing import identities
 from skewless.report.tables import table
 from skewless.schemes import scheme_of
-from skewless.spark import balanced_map, release
+from skewless.spark import balanced_map
 from skewless.spark.input.conform import declared_for_map
 from skewless.spark.lab.session import local_session
 from skewless.spark.map.timing import MapJob
@@ -56,16 +56,21 @@ def sleeping(batches):
 
 
 def prepared(rows):
-    """Batches as a task of balanced_map gets them: columns, identity, key, expected cost."""
+    """Batches as a task of balanced_map gets them: rows, identity, key, cost, worker."""
     keys = np.random.default_rng(1).zipf(1.3, rows) % 1000
     hashed = pa.array(identities(keys).view(np.int64))
-    columns = [pa.array(keys), pa.array(np.arange(rows)), hashed]
-    key = pa.StructArray.from_arrays([columns[0]], names=["k0"])
+    columns = [pa.array(keys), pa.array(np.arange(rows))]
+    row = pa.StructArray.from_arrays(columns, names=["key", "n"])
+    key = pa.StructArray.from_arrays(columns[:1], names=["k0"])
     whole = pa.RecordBatch.from_arrays(
-        [*columns, key, pa.array(np.zeros(rows)), pa.array(np.zeros(rows, np.int32))],
-        names=["key", "n", "identity", "shown", "cost", "worker"],
+        [row, hashed, key, pa.array(np.zeros(rows)), pa.array(np.zeros(rows, np.int32))],
+        names=["row", "identity", "key", "cost", "worker"],
     )
     return [whole.slice(at, 10_000) for at in range(0, rows, 10_000)]
+
+
+def unpacked(batch):
+    return pa.RecordBatch.from_struct_array(batch.column(0))
 
 
 def alternating(ways, rounds, clock=time.perf_counter):
@@ -95,7 +100,7 @@ def wrapper(rows, row_us, rounds):
     declared = declared_for_map(StructType().add("key", "long").add("n", "long"))
     job = MapJob(work, ("key", "n"), declared, True, plan, reports=True)
     ways = {
-        "as it is": lambda: list(work(batch.select([0, 1]) for batch in batches)),
+        "as it is": lambda: list(work(map(unpacked, batches))),
         "timed": lambda: list(job.run(iter(batches))),
     }
     medians = alternating(ways, rounds, time.process_time)
@@ -104,9 +109,8 @@ def wrapper(rows, row_us, rounds):
 
 def on_spark(spark, df, function, name, rounds):
     def balanced():
-        result = balanced_map(df, function, "key", WORKERS, SCHEMA)
-        result.write.format("noop").mode("overwrite").save()
-        release(result)
+        with balanced_map(df, function, SCHEMA, key="key", workers=WORKERS) as result:
+            result.write.format("noop").mode("overwrite").save()
 
     def plain():
         mapped = df.repartition(WORKERS).mapInArrow(function, SCHEMA)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from skewless.errors import SkewlessError
 from skewless.hashing import identities, identity
 from skewless.schemes import Feedback
+from skewless.schemes.api import TRUE_LOAD
 from skewless.schemes.dynamic import DynamicKeyGrouping, thresholds
 from skewless.simulate.balance import Case, balance_all
 from skewless.streams.countries import COUNTRIES, HOT
@@ -182,9 +183,24 @@ def test_one_worker_is_one_sentence():
 
 
 def test_a_key_that_is_all_of_the_stream_gets_no_more_workers_than_table_1_allows():
+    """By the threshold alone: not all of so many workers can be at it."""
     scheme = DynamicKeyGrouping()
     plan = scheme.plan(20, 3)
     tally, keys = scheme.tally(plan, 0), np.full(600_000, identity("hot"), np.uint64)
     out = np.empty(keys.size, np.int32)
     scheme.send(plan, scheme.reserve(tally, keys.size), keys, np.arange(keys.size) / 1000, out)
     assert np.unique(out).size == thresholds(20).most_workers == 14
+
+
+def test_a_source_that_hears_true_loads_gives_a_key_no_more_workers_than_table_1_allows():
+    """A source that sent less than others hears of loads that are all above its own threshold."""
+    scheme = DynamicKeyGrouping(rate=100)
+    plan = scheme.plan(20, 3)
+    keys = np.full(6100, identity("hot"), np.uint64)
+    out, tally = send(scheme, plan, scheme.tally(plan, 0), keys[:6000])
+    for step in range(20):  # the farther from the key's first worker, the less loaded
+        worker = (int(out[0]) + step) % 20
+        scheme.hear(plan, tally, worker, TRUE_LOAD, np.array([1e6 - step]), 60.0)
+    assert _items(tally)[identity("hot")][2] == 2  # from the next message on it is old
+    _, tally = send(scheme, plan, tally, keys[6000:], 6000)
+    assert _items(tally)[identity("hot")][2] == thresholds(20).most_workers == 14

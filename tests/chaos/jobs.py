@@ -110,7 +110,7 @@ def mapped(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Tot
     scheme = drawn.choice(["proactive", "shuffle"])
     small = rows(spark).select("id", "w")
     result = balanced_map(
-        small, _slowly, "w", drawn.randint(2, 6), "id long, w string", scheme=scheme
+        small, _slowly, "id long, w string", key="w", workers=drawn.randint(2, 6), scheme=scheme
     )
     return Counter(map(tuple, result.collect())), Counter((i, key_of(i)) for i in range(ROWS))
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.errors import SkewlessError
-from skewless.spark import balanced_map, group, release, repartition, route
+from skewless.spark import balanced_map, group, repartition, route
 from tests.spark.own_folds import Rows
 
 # SQL of values of each type. Sums of the floats are exact in any order.
@@ -208,7 +208,7 @@ def as_spark(case: Case, spark: Any) -> Any:
 def as_ours(case: Case, spark: Any) -> Any:
     df = case.table(spark)
     keys = [quoted(case.columns[i][0]) for i in case.key]
-    way = (case.scheme, case.workers)
+    way: Any = (case.scheme, case.workers)
     if case.action == "fold":
         made = []
         for number, (how, i) in enumerate(case.folded):
@@ -219,13 +219,9 @@ def as_ours(case: Case, spark: Any) -> Any:
     if case.action == "apply":
         return shown(group(df, keys, *way, seed=case.seed).apply(size_of, "n long"))
     if case.action == "map":
-        mapped = balanced_map(
-            df, as_it_is, keys, case.workers, df.schema, seed=case.seed, share=0.5
-        )
-        try:
+        way = {"key": keys, "workers": case.workers, "seed": case.seed}
+        with balanced_map(df, as_it_is, df.schema, **way, share=0.5) as mapped:
             return shown(mapped)
-        finally:
-            release(mapped)
     if case.action == "place":
         return shown(repartition(df, keys, *way, seed=case.seed))
     one = case.scheme if case.scheme in ONE_WORKER else "key"

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
-from skewless.spark import Observer, balanced_map, release
+from skewless.spark import BalancedFrame, Observer, balanced_map, release
 from skewless.spark.adapt.plans import stream_folder
 from tests.spark.streams import Files, eventually, run_to_end
 
@@ -49,10 +49,10 @@ def rows_of(frame):
 @pytest.mark.parametrize("scheme", ["proactive", "shuffle", "partial"])
 def test_the_rows_are_those_of_map_in_arrow(pages, scheme):
     plain = pages.mapInArrow(twice_the_even, SITES)
-    result = balanced_map(pages, twice_the_even, "site", 3, SITES, scheme=scheme, share=0.3)
-    assert result.schema == plain.schema
-    assert rows_of(result) == rows_of(plain)
-    release(result)
+    way = {"workers": 3, "scheme": scheme, "share": 0.3}
+    with balanced_map(pages, twice_the_even, SITES, key="site", **way) as result:
+        assert result.schema == plain.schema
+        assert rows_of(result) == rows_of(plain)
     assert result.count() == 900
 
 
@@ -76,16 +76,16 @@ def test_any_columns_and_keys_will_do(spark):
     fields = [StructField(o, f.dataType) for o, f in zip(outer, rows.schema.fields, strict=False)]
     schema = StructType(fields).add("o6", "string")
     keys = [F.col("identity") % 4, "key"]
-    seen = rows_of(balanced_map(rows, look, keys, 2, schema, share=0.5))
+    seen = rows_of(balanced_map(rows, look, schema, key=keys, workers=2, share=0.5))
     assert seen == rows_of(rows.mapInArrow(look, schema))
     assert len(seen) == 60
 
 
 @pytest.mark.parametrize("share", [1e-9, 0.999999])
 def test_a_wave_may_be_empty(pages, share):
-    result = balanced_map(pages, as_it_is, "site", 3, SITES, share=share)
+    result = balanced_map(pages, as_it_is, SITES, key="site", workers=3, share=share)
     assert rows_of(result) == rows_of(pages)
-    assert balanced_map(pages.limit(0), as_it_is, "site", 3, SITES).collect() == []
+    assert balanced_map(pages.limit(0), as_it_is, SITES, key="site").collect() == []
 
 
 def placed_and_slow(batches):
@@ -102,13 +102,13 @@ def test_the_second_wave_evens_out_what_the_first_taught(spark):
     # Every third row is dear, so that round robin over 3 workers gives all of them to one.
     site = F.concat(F.lit("s"), F.col("id") % 3 * (1 + F.col("id") % 5))
     rows = spark.range(0, 360, 1, 1).select(site.alias("site"), F.col("id").alias("n"))
-    result = balanced_map(rows, placed_and_slow, "site", 3, SITES + ", at int", share=0.3)
+    schema = SITES + ", at int"
+    result = balanced_map(rows, placed_and_slow, schema, key="site", workers=3, share=0.3)
     first, dear = [0, 0, 0], [0, 0, 0]
     for row in result.filter("site = 's0'").collect():
         (first if row["at"] < 3 else dear)[row["at"] % 3] += 1
     assert sum(first) + sum(dear) == 120
     assert max(dear) - min(dear) <= 2
-    release(result)
 
 
 def raises_at(sites, each_s=0.0):
@@ -126,7 +126,7 @@ def raises_at(sites, each_s=0.0):
 def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
     slow = raises_at(["s3"], each_s=0.002)
     with pytest.raises(PythonException) as caught:
-        balanced_map(pages, slow, "site", 2, SITES, share=0.2)
+        balanced_map(pages, slow, SITES, key="site", workers=2, share=0.2)
     said = str(caught.value)
     assert "ValueError: no such page" in said
     assert 'raise ValueError("no such page")' in said
@@ -140,7 +140,7 @@ def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
         ({"share": 0.0}, "between 0 and 1, both excluded, not 0.0"),
         ({"share": 1.0}, "between 0 and 1, both excluded, not 1.0"),
         ({"workers": 0}, "number of workers must be at least 1, not 0"),
-        ({"cost_key": "page"}, "There is no column 'page'"),
+        ({"key": "page"}, "There is no column 'page'"),
         ({"scheme": "distribution-aware"}, "balanced_map learns costs: use 'proactive'"),
         ({"scheme": "off-greedy"}, "for simulation only"),
         ({"checkpoint": "somewhere"}, "no stream: leave checkpoint= out"),
@@ -148,7 +148,7 @@ def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
     ],
 )
 def test_a_mistake_is_one_sentence_before_any_job(pages, options, says):
-    chosen = {"function": as_it_is, "cost_key": "site", "workers": 2, "schema": SITES, **options}
+    chosen = {"function": as_it_is, "key": "site", "workers": 2, "schema": SITES, **options}
     with pytest.raises(SkewlessError, match=says):
         balanced_map(pages, **chosen)
 
@@ -160,7 +160,7 @@ def test_a_stream_learns_costs_from_batch_to_batch_and_over_a_restart(spark, tmp
     for batch in range(3):
         files.put([(f"s{i % 3}", 100 * batch + i) for i in range(60)])
         result = balanced_map(
-            files.stream(), placed_and_slow, "site", 3, SITES + ", at int",
+            files.stream(), placed_and_slow, SITES + ", at int", key="site", workers=3,
             checkpoint=str(checkpoint), observer=observer,
         )  # fmt: skip
         written = result.writeStream.option("checkpointLocation", str(checkpoint))
@@ -179,21 +179,92 @@ def test_a_stream_learns_costs_from_batch_to_batch_and_over_a_restart(spark, tmp
     assert [record.replication for record in records] == [None] * 3
 
 
-def test_only_results_of_balanced_map_can_be_released(pages):
+def persisted(spark):
+    """The ids of what Spark has persisted now."""
+    return set(spark._jsc.sc().getPersistentRDDs().keySet().mkString(",").split(",")) - {""}
+
+
+def test_the_first_wave_is_freed_at_the_end_of_the_block_or_when_the_result_is_dropped(
+    spark, pages
+):
+    pages.count()
+    before = persisted(spark)
+    with balanced_map(pages, as_it_is, SITES, key="site", workers=2) as result:
+        assert len(persisted(spark) - before) == 1
+    assert persisted(spark) == before
+    assert result.count() == pages.count()
+    with pytest.raises(ZeroDivisionError), balanced_map(pages, as_it_is, SITES, key="site"):
+        raise ZeroDivisionError
+    assert persisted(spark) == before
+    result = balanced_map(pages, as_it_is, SITES, key="site", workers=2)
+    derived = result.filter("n % 2 = 0")
+    assert len(persisted(spark) - before) == 1
+    del result
+    eventually(lambda: persisted(spark) == before)
+    assert derived.count() == 450
+
+
+@pytest.mark.connect
+def test_there_are_as_many_workers_as_spark_would_take(pages):
+    result = balanced_map(pages, as_it_is, SITES, key="site", scheme="shuffle")
+    placed = result.select(F.spark_partition_id().alias("at")).distinct()
+    assert isinstance(result, BalancedFrame)
+    assert placed.count() == 3, "spark.sql.shuffle.partitions of the tests"
+
+
+@pytest.mark.connect
+def test_the_old_order_of_arguments_and_release_work_for_one_release(pages):
+    with pytest.warns(DeprecationWarning, match="the old order ends in 0.4"):
+        result = balanced_map(pages, as_it_is, "site", 2, SITES, share=0.3)
+    assert rows_of(result) == rows_of(pages)
+    old = {"cost_key": "site", "workers": 2, "schema": SITES, "scheme": "shuffle"}
+    with pytest.warns(DeprecationWarning, match="in the order of mapInArrow now") as warned:
+        named = balanced_map(pages, as_it_is, **old)
+    assert warned[0].filename == __file__
+    assert rows_of(named) == rows_of(pages)
+    with pytest.warns(DeprecationWarning, match="release ends in 0.4"):
+        release(result)
+    with (
+        pytest.warns(DeprecationWarning, match="release ends in 0.4"),
+        pytest.raises(SkewlessError, match="not the one that balanced_map gave"),
+    ):
+        release(result.limit(1))
+
+
+def test_a_function_sees_the_columns_that_map_in_arrow_shows_it(spark):
+    """Names, also twice, types, what may be null, metadata; although rows travel as one column."""
+    columns = [
+        F.col("id").alias("n"),
+        F.when(F.col("id") > 3, F.col("id")).alias("maybe"),
+        F.lit("x").alias("a b", metadata={"comment": "of a user"}),
+        F.array(F.struct(F.col("id"), F.lit(None).cast("double"))).alias("many"),
+        F.create_map(F.lit("k"), F.col("id")).alias("map"),
+        F.parse_json(F.lit("[1]")).alias("v"),
+        F.current_timestamp().alias("row"),
+    ]
+
+    def look(batches):
+        for batch in batches:
+            yield pa.record_batch({"s": [batch.schema.to_string()] * batch.num_rows})
+
+    rows = spark.range(6).select(*columns)
+    plain = rows.mapInArrow(look, "s string").distinct().collect()
     for scheme in ("proactive", "shuffle"):
-        result = balanced_map(pages, as_it_is, "site", 2, pages.schema, scheme=scheme)
-        with pytest.raises(SkewlessError, match="not the one that balanced_map gave"):
-            release(result.limit(1))
-        release(result)
-        release(result)
-        assert result.count() == pages.count()
+        ours = balanced_map(rows, look, "s string", key="`a b`", scheme=scheme)
+        assert ours.distinct().collect() == plain
+    for again in ("map", "MAP"):  # which Spark's own refuses
+        twice = rows.select("map", "`a b`", F.col("map").alias(again))
+        seen = balanced_map(twice, look, "s string", key="`a b`").distinct().collect()
+        alone = rows.select("map", "`a b`", F.col("map").alias("other"))
+        plain = alone.mapInArrow(look, "s string").distinct().collect()
+        assert [row.s.replace("other", again) for row in plain] == [row.s for row in seen]
 
 
 def test_a_stream_needs_a_checkpoint_only_to_learn(spark, tmp_path):
     files = Files(spark, tmp_path / "in", SITES)
     files.put([("s", i) for i in range(10)])
     with pytest.raises(SkewlessError, match="give the folder of the stream's checkpoint"):
-        balanced_map(files.stream(), as_it_is, "site", 2, SITES)
-    shuffled = balanced_map(files.stream(), as_it_is, "site", 2, SITES, scheme="shuffle")
+        balanced_map(files.stream(), as_it_is, SITES, key="site", workers=2)
+    shuffled = balanced_map(files.stream(), as_it_is, SITES, key="site", scheme="shuffle")
     _, seen = run_to_end(shuffled, tmp_path / "checkpoint", "append")
     assert sorted(row.n for row in seen) == list(range(10))

@@ -108,7 +108,7 @@ def test_balanced_map_takes_what_map_in_arrow_reads_rightly(spark, case):
         for batch in batches:
             yield pa.record_batch(columns).slice(0, batch.num_rows)
 
-    ours = outcome(lambda: balanced_map(df, function, "id", 2, schema, scheme="shuffle"))
+    ours = outcome(lambda: balanced_map(df, function, schema, key="id", scheme="shuffle"))
     if case in MAPPED:
         assert ours == outcome(lambda: df.mapInArrow(function, schema))
     else:

@@ -63,7 +63,7 @@ def same_rows(ours, plain):
 def test_columns_may_have_any_name_also_twice(df, names):
     named = df.toDF(*names)
     key = f"`{names[0].replace('`', '``')}`"
-    mapped = balanced_map(named, lambda b: b, key, 2, named.schema)
+    mapped = balanced_map(named, lambda b: b, named.schema, key=key, workers=2)
     assert mapped.columns == named.columns
     same_rows(mapped.toDF("a", "b", "c"), df.toDF("a", "b", "c"))
     planned = learn(named, key, "graded-planned", 2)
@@ -159,7 +159,7 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
             "Column 'y' of type interval year cannot be handed to Python",
         ),
         (
-            lambda df: balanced_map(df, lambda b: b, "k", 2, "n long", share="a"),
+            lambda df: balanced_map(df, lambda b: b, "n long", key="k", share="a"),
             "The share of the first wave is a number, not 'a'",
         ),
     ],

@@ -102,7 +102,7 @@ def test_texts_that_a_collation_takes_for_equal_are_no_key(spark, tmp_path, case
 def test_the_cost_of_a_row_may_depend_on_collated_text(spark):
     df = spark.createDataFrame([("a",), ("A",)], "w string")
     df = df.select(F.collate("w", "UTF8_LCASE").alias("w"))
-    ours = balanced_map(df, lambda batches: batches, "w", 2, "w string", scheme="shuffle")
+    ours = balanced_map(df, lambda batches: batches, "w string", key="w", scheme="shuffle")
     assert sorted(row.w for row in ours.collect()) == ["A", "a"]
 
 

@@ -129,9 +129,9 @@ def test_a_batch_job_and_a_stream_without_keys_appear_too(spark, tmp_path):
         mapped = balanced_map(
             files.stream(),
             lambda batches: batches,
-            "w",
-            2,
             "w string",
+            key="w",
+            workers=2,
             scheme="shuffle",
             observer=observer,
         )

@@ -46,14 +46,15 @@ def clock(monkeypatch):
 
 
 def prepared(sites, costs=None):
-    """One batch as a task gets it: columns, identity, key, expected cost, worker."""
+    """One batch as a task gets it: rows, identity, key, expected cost, worker."""
     names, numbers = pa.array(sites, pa.string()), pa.array(range(len(sites)), pa.int64())
     hashed = pa.array(identities(names).view(np.int64))
     keys = pa.StructArray.from_arrays([names], names=["k0"])
     expected = pa.array(costs or [0.0] * len(sites))
     workers = pa.array([3] * len(sites), pa.int32())
-    columns = ["site", "n", "identity", "key", "cost", "worker"]
-    whole = [names, numbers, hashed, keys, expected, workers]
+    rows = pa.StructArray.from_arrays([names, numbers], names=["c0", "c1"])
+    columns = ["row", "identity", "key", "cost", "worker"]
+    whole = [rows, hashed, keys, expected, workers]
     return [pa.RecordBatch.from_arrays(whole, names=columns)]
 
 

@@ -32,8 +32,9 @@ def as_it_is(batches):
 def test_a_map_behind_a_union_learns_and_is_observed(files, tmp_path):
     checkpoint, observer = tmp_path / "checkpoint", Observer()
     mapped = balanced_map(
-        files.stream(), as_it_is, "w", 2, DDL, checkpoint=str(checkpoint), observer=observer
-    )
+        files.stream(), as_it_is, DDL, key="w", workers=2,
+        checkpoint=str(checkpoint), observer=observer,
+    )  # fmt: skip
     both = files.stream().repartition(5).union(mapped)
     _, seen = run_to_end(both, checkpoint, "append")
     assert len(seen) == 200

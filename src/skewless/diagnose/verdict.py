@@ -212,7 +212,8 @@ READ_DF
 
 def _map_code(scheme: str, workers: int, reading: Reading) -> str:
     if scheme == "proactive":
-        body = f"{_ROWS}result = balanced_map(df, function, {reading.key}, {workers}, df.schema)\n"
+        called = f"df, function, df.schema, key={reading.key}, workers={workers}"
+        body = f"{_ROWS}result = balanced_map({called})\n"
         return script(reading, ("from skewless.spark import balanced_map",), body)
     spread = "df" if scheme == PLAIN else f"df.repartition({workers})"
     return script(reading, (), f"{_ROWS}result = {spread}.mapInArrow(function, df.schema)\n")

@@ -48,6 +48,14 @@ class Fold(ABC):
         other.name = name
         return other
 
+    def over(self, columns: Sequence[str]) -> Fold:
+        """The same fold over columns of these names, which its expressions have got by now."""
+        other = copy.copy(self)
+        for before, name in zip(self.columns, columns, strict=True):
+            other.name = other.name.replace(before, name)
+        other.columns = tuple(columns)
+        return other
+
     def describe(self, types: Sequence[str]) -> str:
         """What gives a partial its meaning, in words: the kind of fold, its columns and parameters.
 
@@ -122,13 +130,3 @@ def is_plain(kind: pa.DataType) -> bool:
     """Can values of this type be told apart and ordered: no lists, structs, maps or months."""
     types = pa.types
     return not (types.is_nested(kind) or types.is_null(kind) or types.is_interval(kind))
-
-
-def check_column(fold: str, column: Any) -> str:
-    """The column's name, or one sentence why it is none."""
-    if not isinstance(column, str) or not column:
-        raise SkewlessError(
-            f'{fold} takes the name of a column, such as {fold}("x"), not {column!r}; '
-            "select an expression under a name first."
-        )
-    return column

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from skewless.errors import SkewlessError, unknown
 from skewless.folds.api import Fold
+from skewless.folds.expression import Expression
 from skewless.folds.groups import I64, Groups
 
 Partial = list[pa.Array]
@@ -28,6 +29,11 @@ def check_fold(fold: Fold, sample: pa.Table | Mapping[str, Any]) -> None:
         )
     table = sample if isinstance(sample, pa.Table) else pa.table(dict(sample))
     for column in fold.columns:
+        if isinstance(column, Expression):
+            raise SkewlessError(
+                f"Fold '{fold.name}' is of an expression, which only Spark computes: hand the "
+                "sample to group(…).fold(…, sample=…), with a column of the expression's name."
+            )
         if column not in table.column_names:
             raise unknown("column of the sample called", column, table.column_names)
     if table.num_rows < 3:

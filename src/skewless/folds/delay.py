@@ -33,6 +33,12 @@ class Sleeping(Fold):
         self.columns = fold.columns
         self.tolerance, self.compares = fold.tolerance, fold.compares
 
+    def over(self, columns: Sequence[str]) -> Fold:
+        """The same with the inner fold over these columns."""
+        own = super().over(columns)
+        own.fold = self.fold.over(columns)  # type: ignore[attr-defined]
+        return own
+
     def describe(self, types: Sequence[str]) -> str:
         """The inner fold's: how long it takes changes no partial."""
         return self.fold.describe(types)

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from skewless.errors import SkewlessError
-from skewless.folds.api import Fold, NativeMerge, check_column, is_plain, refuse
+from skewless.folds.api import Fold, NativeMerge, is_plain, refuse
+from skewless.folds.expression import check_column
 from skewless.folds.groups import Groups, bounds, group_rows
 from skewless.hashing import identities
 
@@ -27,14 +28,14 @@ class DistinctCount(Fold):
 
     compares = True
 
-    def __init__(self, column: str, lg_registers: int = 12) -> None:
+    def __init__(self, column: Any, lg_registers: int = 12) -> None:
         if not _LEAST <= lg_registers <= _MOST:
             raise SkewlessError(
                 f"approx_count_distinct keeps 2^{_LEAST} to 2^{_MOST} registers per key: "
                 f"lg_registers is a whole number from {_LEAST} to {_MOST}, not {lg_registers}."
             )
         self.columns = (check_column("approx_count_distinct", column),)
-        self.name = f"approx_count_distinct({column})"
+        self.name = f"approx_count_distinct({self.columns[0]})"
         self.lg_registers = lg_registers
         # A union estimates by another formula than a sketch that saw every value itself.
         self.tolerance = 4 * 1.04 / float(2 ** (lg_registers / 2))
@@ -108,11 +109,12 @@ def _open(sketches: Iterable[bytes]) -> list[Any]:
     return [datasketches.hll_sketch.deserialize(sketch) for sketch in sketches]
 
 
-def distinct_count(column: str, lg_registers: int = 12) -> Fold:
+def distinct_count(column: Any, lg_registers: int = 12) -> Fold:
     """The old name of `approx_count_distinct`, whose column it also names."""
     warnings.warn(
         "folds.distinct_count is now folds.approx_count_distinct, as Spark calls it.",
         DeprecationWarning,
         stacklevel=2,
     )
-    return DistinctCount(column, lg_registers).alias(f"distinct_count({column})")
+    made = DistinctCount(column, lg_registers)
+    return made.alias(f"distinct_count({made.columns[0]})")

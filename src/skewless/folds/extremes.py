@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from skewless.folds.api import Fold, NativeMerge, check_column, is_plain, refuse
+from skewless.folds.api import Fold, NativeMerge, is_plain, refuse
+from skewless.folds.expression import check_column
 from skewless.folds.groups import Groups, aggregate
 
 _MAGNITUDE = np.int64(0x7FFFFFFFFFFFFFFF)
@@ -20,9 +22,9 @@ class Extreme(Fold):
     _how: str
     compares = True
 
-    def __init__(self, column: str) -> None:
+    def __init__(self, column: Any) -> None:
         self.columns = (check_column(self._how, column),)
-        self.name = f"{self._how}({column})"
+        self.name = f"{self._how}({self.columns[0]})"
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The column's own type."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import decimal
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,8 @@ import pyarrow.compute as pc
 
 from skewless.compiled import compiled
 from skewless.errors import SkewlessError
-from skewless.folds.api import Fold, NativeMerge, check_column, refuse
+from skewless.folds.api import Fold, NativeMerge, refuse
+from skewless.folds.expression import check_column
 from skewless.folds.groups import I64, Groups, aggregate, valid_rows
 
 _MOST_DIGITS = 38
@@ -37,9 +39,11 @@ def sum_longs(groups: Groups, values: I64) -> I64:
 class Count(Fold):
     """How many messages, or how many that are not null in a column."""
 
-    def __init__(self, column: str | None = None) -> None:
-        self.columns = () if column is None else (check_column("count", column),)
-        self.name = "count" if column is None else f"count({column})"
+    def __init__(self, column: Any = None) -> None:
+        self.name = "count"
+        if column is not None:
+            self.columns = (check_column("count", column),)
+            self.name = f"count({self.columns[0]})"
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """One long."""
@@ -73,9 +77,9 @@ class _Summing(Fold):
     _fold: str
     overflow_raises: bool = True
 
-    def __init__(self, column: str) -> None:
+    def __init__(self, column: Any) -> None:
         self.columns = (check_column(self._fold, column),)
-        self.name = f"{self._fold}({column})"
+        self.name = f"{self._fold}({self.columns[0]})"
 
     def with_overflow(self, raises: bool) -> Fold:
         """The same, raising or not."""

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skewless.errors import SkewlessError
-from skewless.folds.api import Fold, check_column, is_plain, refuse
+from skewless.folds.api import Fold, is_plain, refuse
+from skewless.folds.expression import check_column
 from skewless.folds.groups import I64, Groups, bounds, group_rows
 from skewless.folds.numbers import sum_longs
 
@@ -31,7 +32,7 @@ class TopK(Fold):
 
     compares = True
 
-    def __init__(self, column: str, k: int = 10, counters: int | None = None) -> None:
+    def __init__(self, column: Any, k: int = 10, counters: int | None = None) -> None:
         self.columns = (check_column("top_k", column),)
         if k < 1:
             raise SkewlessError(f"top_k gives at least 1 value, not {k}.")
@@ -41,7 +42,7 @@ class TopK(Fold):
             raise SkewlessError(
                 f"top_k with k={k} needs at least {k} counters per key, not {self.counters}."
             )
-        self.name = f"top_{k}({column})"
+        self.name = f"top_{k}({self.columns[0]})"
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The values with their counts, and the error."""

@@ -4,7 +4,9 @@ Dalabasmaz and Can. A key's workers are consecutive: h(k), h(k) + 1, … modulo 
 that has grown old (see `key_space`) widens by one when the least loaded of its workers has reached
 the threshold and the next worker has less; any key narrows by one while two of its workers are
 below it (algorithms 4–6). Loads are shares of what this source sent. The paper states the most
-workers a key may have (table 1) but never enforces it: here it holds.
+workers a key may have (table 1) but never enforces it: here it holds. As long as loads are what
+this source sent, it follows from the threshold, which not all of so many workers can have reached;
+a source that hears true loads needs the limit itself.
 """
 
 from __future__ import annotations

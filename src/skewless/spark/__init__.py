@@ -21,7 +21,9 @@ from skewless.spark.fold.group import Grouping, group  # noqa: E402
 from skewless.spark.join.api import join, learn_join  # noqa: E402
 from skewless.spark.join.plan import JoinPlan  # noqa: E402
 from skewless.spark.lab.compare import Comparison, compare  # noqa: E402
-from skewless.spark.map.balanced import balanced_map, release  # noqa: E402
+from skewless.spark.map.balanced import balanced_map  # noqa: E402
+from skewless.spark.map.before import release  # noqa: E402
+from skewless.spark.map.frame import BalancedFrame  # noqa: E402
 from skewless.spark.observe.observer import Observer  # noqa: E402
 from skewless.spark.routing.learn import learn  # noqa: E402
 from skewless.spark.routing.plan import Plan  # noqa: E402
@@ -29,6 +31,7 @@ from skewless.spark.routing.route import repartition, route  # noqa: E402
 from skewless.spark.state.per_worker import per_worker  # noqa: E402
 
 __all__ = [
+    "BalancedFrame",
     "Comparison",
     "Grouping",
     "JoinPlan",

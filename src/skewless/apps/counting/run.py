@@ -62,8 +62,9 @@ class Counting:
         by = F.lit(0).alias(_ALL) if self.by is None else self.by
         keys = group_keys(self.df, by)
         bound = bind(self.df, keys, [fold], MOST_KEYS, MOST_BYTES)
-        rows = keys.select(self.df, [F.col(name) for name in bound.values])
-        routed = F.col(f"v{bound.values.index(IDENTITY)}")
+        rows = keys.select(self.df, [value.column for value in bound.values])
+        names = [value.name for value in bound.values]
+        routed = F.col(f"v{names.index(IDENTITY)}")
         plan = make_plan(self.scheme, self.workers, self.seed, None)
         placed = place(rows, routed, self.scheme, plan, self.workers)
         partials = fold_on_workers(placed, bound, None)

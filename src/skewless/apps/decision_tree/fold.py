@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from skewless.apps.decision_tree.histogram import Histogram, empty, histogram, merged
 from skewless.folds import PerKeyFold
-from skewless.folds.api import check_column
+from skewless.folds.expression import check_column
 
 PARTS = ("points", "counts", "single")
 KIND = pa.struct(

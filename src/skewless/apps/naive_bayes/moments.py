@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skewless.folds import Fold
-from skewless.folds.api import check_column, refuse
+from skewless.folds.api import refuse
+from skewless.folds.expression import check_column
 from skewless.folds.groups import Groups, valid_rows
 
 F64 = npt.NDArray[np.float64]

@@ -239,7 +239,7 @@ def _run(
             mapped = messages.repartition(workers).mapInArrow(_work, _DONE)
         else:
             mapped = balanced_map(
-                messages, _work, "key", workers, _DONE,
+                messages, _work, _DONE, key="key", workers=workers,
                 scheme=SCHEME, seed=setting.seed, checkpoint=str(checkpoint),
             )  # fmt: skip
         sums = {what: what for what in ("messages", "arrived_s", "done_s")}

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import StructField, StructType
 
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
 from skewless.folds.worker import FoldJob
 from skewless.spark.adapt.facts import StateFacts
-from skewless.spark.input.checks import field_of, name_rule
+from skewless.spark.fold.values import Value, values_of
+from skewless.spark.input.checks import name_rule
 from skewless.spark.input.keys import Keys
 from skewless.spark.input.types import arrow_type, taken_type
 from skewless.spark.input.wire import check_collation
@@ -24,7 +25,7 @@ from skewless.spark.input.wire import check_collation
 class BoundFolds:
     """A job for the workers, and the same for Spark.
 
-    values: the names of the input columns that travel
+    values: the input columns that travel
     partial_schema, result_schema: the flat keys under internal names, then partials or results
     natives: how Spark itself merges each fold's partials, or None if one of them needs Python
     facts: what gives the partials their meaning
@@ -32,7 +33,7 @@ class BoundFolds:
 
     job: FoldJob
     keys: Keys
-    values: tuple[str, ...]
+    values: tuple[Value, ...]
     partial_schema: StructType
     result_schema: StructType
     natives: tuple[NativeMerge, ...] | None
@@ -55,15 +56,24 @@ def bind(
     df: DataFrame, key: Keys, folds: Sequence[Fold], most_keys: int, most_bytes: int
 ) -> BoundFolds:
     """Bind folds to a DataFrame; every mistake is one sentence, and no job starts."""
-    _check_folds(folds, key.fields, name_rule(df))
+    _check_folds(folds)
     ansi = str(df.sparkSession.conf.get("spark.sql.ansi.enabled", "true")).lower() == "true"
-    folds = [fold.with_overflow(raises=ansi) for fold in folds]
-    values = tuple(dict.fromkeys(name for fold in folds for name in fold.columns))
-    for name in {name for fold in folds if fold.compares for name in fold.columns}:
-        check_collation(name, field_of(df, name).dataType)
-    fields = {name: field_of(df, name).dataType for name in values}
-    kinds = {name: arrow_type(name, kind) for name, kind in fields.items()}
-    types = [[kinds[name] for name in fold.columns] for fold in folds]
+    values, places = values_of(df, folds)
+    mine = [[values[place] for place in taken] for taken in places]
+    facts = [
+        fold.over([v.text for v in own]).describe([v.kind.simpleString() for v in own])
+        for fold, own in zip(folds, mine, strict=True)
+    ]
+    folds = [
+        fold.over([value.name for value in own]).with_overflow(raises=ansi)
+        for fold, own in zip(folds, mine, strict=True)
+    ]
+    _check_names(folds, key.fields, name_rule(df))
+    for fold, own in zip(folds, mine, strict=True):
+        for value in own if fold.compares else ():
+            check_collation(value.name, value.kind)
+    kinds = [arrow_type(value.name, value.kind) for value in values]
+    types = [[kinds[place] for place in taken] for taken in places]
     pairs = list(zip(folds, types, strict=True))
     partials = [fold.partial_types(kind) for fold, kind in pairs]
     results = [taken_type(f.name, f.result_type(kind)) for f, kind in pairs]
@@ -72,12 +82,12 @@ def bind(
     inner, keys = key.names(), key.flat_fields()
     key_arrow = [(n, arrow_type(f.name, f.dataType)) for n, f in zip(inner, keys, strict=True)]
     flat = [(f"p{i}", kind) for i, kind in enumerate(k for kinds in partials for k in kinds)]
-    owners = [fold for fold, kinds_of in zip(folds, partials, strict=True) for _ in kinds_of]
+    owners = [own for own, kinds_of in zip(mine, partials, strict=True) for _ in kinds_of]
     named = [(f"r{i}", kind) for i, kind in enumerate(results)]
     job = FoldJob(
         keys=len(keys),
         folds=tuple(folds),
-        inputs=tuple(tuple(len(keys) + values.index(c) for c in f.columns) for f in folds),
+        inputs=tuple(tuple(len(keys) + place for place in taken) for taken in places),
         partial_schema=pa.schema(key_arrow + flat),
         partial_counts=tuple(len(kinds) for kinds in partials),
         result_schema=pa.schema(key_arrow + named),
@@ -88,34 +98,32 @@ def bind(
     return BoundFolds(
         job,
         key,
-        values,
-        StructType(inner_keys + _spark_fields(flat, owners, fields)),
-        StructType(inner_keys + _spark_fields(named, folds, fields)),
+        tuple(values),
+        StructType(inner_keys + _spark_fields(flat, owners)),
+        StructType(inner_keys + _spark_fields(named, mine)),
         tuple(n for n in natives if n) if all(natives) else None,
         StateFacts(
             tuple(f"{f.name} {f.dataType.simpleString()}" for f in key.fields),
-            tuple(f.describe([fields[c].simpleString() for c in f.columns]) for f in folds),
+            tuple(facts),
         ),
     )
 
 
 def _spark_fields(
-    fields: Sequence[tuple[str, pa.DataType]], owners: Sequence[Fold], known: dict[str, DataType]
+    fields: Sequence[tuple[str, pa.DataType]], owners: Sequence[Sequence[Value]]
 ) -> list[StructField]:
     """The Spark types of a fold's columns: that of a column it folds, if it is the same to Arrow.
 
     Arrow knows fewer: to it an interval of days is one of days and seconds.
     """
     found = []
-    for (name, kind), fold in zip(fields, owners, strict=True):
-        same = [known[c] for c in fold.columns if arrow_type(c, known[c]) == kind]
+    for (name, kind), own in zip(fields, owners, strict=True):
+        same = [value.kind for value in own if arrow_type(value.name, value.kind) == kind]
         found.append(StructField(name, same[0] if same else from_arrow_type(kind)))
     return found
 
 
-def _check_folds(
-    folds: Sequence[Fold], keys: Sequence[StructField], same: Callable[[str], str]
-) -> None:
+def _check_folds(folds: Sequence[Fold]) -> None:
     if not folds:
         raise SkewlessError("fold() needs at least one fold, such as skewless.folds.count().")
     for fold in folds:
@@ -134,6 +142,11 @@ def _check_folds(
                 f"The columns of fold '{fold.name}' are a tuple of names, such as (\"x\",), not "
                 f"{fold.columns!r}."
             )
+
+
+def _check_names(
+    folds: Sequence[Fold], keys: Sequence[StructField], same: Callable[[str], str]
+) -> None:
     in_key = [same(field.name) for field in keys]
     for name in in_key:
         if in_key.count(name) > 1:

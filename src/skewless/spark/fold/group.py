@@ -165,7 +165,7 @@ class Grouping:
         """
         bound = self.bind(*folds)
         bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
-        for fold in folds if sample is not None else ():
+        for fold in bound.job.folds if sample is not None else ():
             check_fold(fold, sample or {})
         if self.folder is not None:
             self.folder.claim_state(bound.facts)
@@ -192,7 +192,7 @@ class Grouping:
 
     def partials(self, bound: BoundFolds, watch: Watch | None = None) -> DataFrame:
         """What the workers hand to the merge: route, shuffle, fold."""
-        values = [F.col(name) for name in bound.values]
+        values = [value.column for value in bound.values]
         return fold_on_workers(self._placed(values, watch), bound, watch)
 
     def apply(
@@ -247,8 +247,8 @@ class Grouping:
             way += f" that splits hot keys by the hash of {', '.join(self.salt.names)}"
         routing = ", ".join(field.name for field in self.keys.routing_fields())
         keys = ", ".join(field.name for field in self.keys.fields)
-        names = ", ".join(fold.name for fold in folds)
-        columns = ", ".join([keys, *bound.values])
+        names = ", ".join(fold.name for fold in bound.job.folds)
+        columns = ", ".join([keys, *(value.name for value in bound.values)])
         if bound.natives:
             merging = "Spark's own aggregates merge the partials by key"
         elif self.df.isStreaming:

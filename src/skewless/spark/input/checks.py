@@ -99,7 +99,7 @@ def key_columns(
 
     windows: whether `F.window(…)` may be among them, for which Spark drops and repeats rows
     """
-    columns, fields = _columns_of(df, key, "key", windows)
+    columns, fields = row_columns(df, key, "key", windows)
     for field in fields:
         check_key(field.name, field.dataType)
     return columns, fields
@@ -108,7 +108,7 @@ def key_columns(
 def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) -> Salt:
     """The columns of the salt that was named, or else all others that can be hashed."""
     if salt is not None:
-        columns, fields = _columns_of(df, salt, "salt")
+        columns, fields = row_columns(df, salt, "salt")
         for field in fields:
             if not hashable(field.dataType):
                 raise SkewlessError(
@@ -148,9 +148,10 @@ def free_name(taken: Iterable[str], wanted: str) -> str:
     return wanted
 
 
-def _columns_of(
+def row_columns(
     df: DataFrame, given: Key, what: str, windows: bool = False
 ) -> tuple[list[Column], list[StructField]]:
+    """Columns that are computed from one row alone, with their names and types."""
     parts: list[Any] = list(given) if isinstance(given, list | tuple) else [given]
     if not parts:
         raise SkewlessError(f"A {what} needs at least one column: give a name, a Column or a list.")

@@ -1,6 +1,6 @@
 """Stateless work whose cost depends on the content: give us a function, we even out its time.
 
-    result = balanced_map(pages, parse, "site", 8, "url string, words long")
+    result = balanced_map(pages, parse, "url string, words long", key="site")
 
 is `pages.mapInArrow(parse, …)` with the work spread by what rows of each key were seen to cost: the
 expensive rows evenly over the workers, and each worker begins with its cheap ones. On a batch, a
@@ -11,11 +11,9 @@ On a stream each micro-batch is planned by what the ones before it cost.
 from __future__ import annotations
 
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, SupportsIndex
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -33,18 +31,17 @@ from skewless.spark.input.checks import (
     check_scheme,
     check_server,
     check_share,
-    check_worker_count,
-    column_named,
     free_name,
-    hashable,
-    key_columns,
     make_plan,
+    worker_count,
 )
 from skewless.spark.input.conform import declared_for_map
 from skewless.spark.input.version import takes_star, to_partitions
-from skewless.spark.input.wire import identity_by_bytes, to_wire
 from skewless.spark.input.workers_python import check_workers_python
+from skewless.spark.map.before import also_in_the_old_order
 from skewless.spark.map.cost_routing import CostControl, cost_routing
+from skewless.spark.map.frame import BalancedFrame, balanced_frame
+from skewless.spark.map.packing import DRAWN, IDENTITY, KEY, ROW, packed
 from skewless.spark.map.timing import REPORT, MapFunction, MapJob
 from skewless.spark.observe.observer import Observer
 from skewless.spark.observe.progress import after_each_batch, reports
@@ -54,26 +51,24 @@ from skewless.spark.report.task import WorkerReport, last_attempts
 from skewless.spark.routing.route import in_python, place, row_by_row
 
 SHARE = 0.1
-_IDENTITY, _KEY, _COST, _SENT = "identity", "key", "cost", "sent"
-_WAVE = "skewless: first wave"
+_COST, _SENT = "cost", "sent"
 _ROUTED = "struct<worker: int, cost: double>"
-# What `balanced_map` keeps for each of its results: a batch's first wave, until it is released.
-_FIRST_WAVES: WeakKeyDictionary[DataFrame, DataFrame | None] = WeakKeyDictionary()
 
 
+@also_in_the_old_order
 def balanced_map(
     df: DataFrame,
     function: MapFunction,
-    cost_key: Key,
-    workers: int,
     schema: StructType | str,
     *,
+    key: Key,
+    workers: SupportsIndex | None = None,
     scheme: Scheme | str = "proactive",
     seed: int = 0,
     share: float = SHARE,
     checkpoint: str | None = None,
     observer: Observer | None = None,
-) -> DataFrame:
+) -> BalancedFrame:
     """The rows of `df.mapInArrow(function, schema)`, in any order, with the time spread evenly.
 
     The function must treat rows independently of each other. It gets them in slices that may be as
@@ -81,14 +76,15 @@ def balanced_map(
     own comes through, with a note of the key whose rows it had in hand: the key of the row where
     rows take a millisecond or more, else those of the slice.
 
-    On a batch the first wave runs now, when this is called, and its results are kept (see
-    `release`). Which wave a row is in depends on nothing but the row, by a hash of all columns that
-    have one (maps and variants have none): equal rows are in one wave, so of a table with no column
-    but the key a key is learned as a whole or not at all. The DataFrame is read twice, and must
-    give the same rows both times.
+    On a batch the first wave runs now, when this is called, and its results are kept until the
+    result is dropped, or to the end of `with balanced_map(…) as result:`. Which wave a row is in
+    depends on nothing but the row, by a hash of all columns that have one (maps and variants have
+    none): equal rows are in one wave, so of a table with no column but the key a key is learned as
+    a whole or not at all. The DataFrame is read twice, and must give the same rows both times.
 
     function, schema: as for Spark's `mapInArrow`
-    cost_key: what the cost of a row depends on: a column's name, a Column, or a list of them
+    key: what the cost of a row depends on: a column's name, a Column, or a list of them
+    workers: as many as Spark's own shuffles have partitions, if not given
     scheme: `proactive` learns costs; any other is followed without learning, for comparison
     share: the share of a batch's rows that goes first, in (0, 1)
     checkpoint: on a stream, the folder of its checkpoint, where the costs are kept from batch to
@@ -102,61 +98,41 @@ def balanced_map(
             "upgrade it, or use repartition and mapInArrow."
         )
     made = _check_scheme(scheme)
-    workers = check_worker_count(workers)
+    count = worker_count(df, workers)
     check_workers_python(df.sparkSession, __version__)
-    plan = make_plan(made, workers, seed, None)
+    plan = make_plan(made, count, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(
-        *_prepared(df, cost_key),
+        packed(df, key),
         tuple(df.columns),
         function,
         df.sparkSession.createDataFrame([], schema).schema,
         made,
         plan,
-        workers,
+        count,
     )
     if df.isStreaming:
         folder = None
         if checkpoint is not None and isinstance(made, ProactiveShuffleGrouping):
-            folder = stream_folder(checkpoint, made, workers, seed).resume()
+            folder = stream_folder(checkpoint, made, count, seed).resume()
             CostControl(folder).begin(plan)
         result, first = mapping.stream(folder, observer), None
     elif isinstance(made, ProactiveShuffleGrouping):
         result, first = mapping.waves(share)
     else:
         result, first = mapping.mapped(mapping.placed()), None
-    _FIRST_WAVES[result] = first
-    return result
-
-
-def release(result: DataFrame) -> None:
-    """Let go of the first wave's results, which `balanced_map` persisted for this result of its.
-
-    The result stays valid: Spark would compute the first wave again.
-    """
-    if result not in _FIRST_WAVES:
-        raise SkewlessError(
-            "This DataFrame is not the one that balanced_map gave: keep that one, and hand it to "
-            "release rather than what was derived from it."
-        )
-    first = _FIRST_WAVES[result]
-    if first is not None:
-        first.unpersist()
-        _FIRST_WAVES[result] = None
+    return balanced_frame(result, first)
 
 
 @dataclass(frozen=True)
 class _Mapping:
-    """A function and the rows it shall have: the user's columns, the key's identity and the key.
+    """A function and the packed rows that it shall have.
 
     On the partition of its worker a row also says what it is expected to cost, and which worker
-    that is. The user's columns may have any names, also twice; for Spark's mapInArrow, which takes
-    fewer, they get others right in front of it. (Below a filter these would be aliases, of which
-    Spark's optimiser compares all with all.)
+    that is.
     """
 
     rows: DataFrame
-    names: dict[str, str]
     columns: tuple[str, ...]
     function: MapFunction
     schema: StructType
@@ -166,7 +142,7 @@ class _Mapping:
 
     def placed(self) -> DataFrame:
         """The rows on the partitions of their workers, by the first plan."""
-        identity = F.col(self.names[_IDENTITY])
+        identity = F.col(IDENTITY)
         return self.of_unknown_cost(
             place(self.rows, identity, self.scheme, self.plan, self.workers)
         )
@@ -176,17 +152,15 @@ class _Mapping:
         return self._arrived(placed, F.lit(0.0))
 
     def _arrived(self, placed: DataFrame, cost: Column) -> DataFrame:
-        names = {self.names[_COST]: cost, self.names[WORKER]: F.spark_partition_id()}
-        whole = placed.withColumns(names).drop(self.names[_SENT])
-        return whole.toDF(*(f"c{i}" for i in range(len(whole.columns))))
+        worker = F.spark_partition_id().alias(WORKER)
+        return placed.select(ROW, IDENTITY, KEY, cost.alias(_COST), worker)
 
     def placed_by_cost(self, rows: DataFrame, source: Any) -> DataFrame:
         """The rows on the partitions of their workers, by a plan or that of the batch."""
-        identity, sent = F.col(self.names[_IDENTITY]), self.names[_SENT]
-        way = in_python(cost_routing(self.scheme, source), _ROUTED, identity)
-        routed = row_by_row(rows).withColumn(sent, way)
-        placed = to_partitions(routed, self.workers, F.col(f"{sent}.worker"))
-        return self._arrived(placed, F.col(f"{sent}.cost"))
+        way = in_python(cost_routing(self.scheme, source), _ROUTED, F.col(IDENTITY))
+        routed = row_by_row(rows).select(ROW, IDENTITY, KEY, way.alias(_SENT))
+        placed = to_partitions(routed, self.workers, F.col(f"{_SENT}.worker"))
+        return self._arrived(placed, F.col(f"{_SENT}.cost"))
 
     def mapped(self, placed: DataFrame) -> DataFrame:
         """The function's results, and nothing learned from it."""
@@ -217,7 +191,7 @@ class _Mapping:
     def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
         """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
         rows = self.rows
-        first_wave = _in_first_wave(self, share)
+        first_wave = _in_first_wave(share)
         # Spark's own round robin puts a task's rows in order first: what is lost of the persisted
         # results comes out again the same, which routing in the order of arrival cannot promise.
         dealt = rows.filter(first_wave).repartition(self.workers)
@@ -275,29 +249,11 @@ def _worker_reports(told: list[str], template: Arrays) -> list[WorkerReport]:
     return last_attempts(WorkerReport(*fact["worker"]) for fact in facts)
 
 
-def _prepared(df: DataFrame, cost_key: Key) -> tuple[DataFrame, dict[str, str]]:
-    """The rows with the identity of their key and the key, and how columns of ours are called."""
-    keys, fields = key_columns(df, cost_key)
-    shown = [to_wire(column, f.dataType) for column, f in zip(keys, fields, strict=True)]
-    key = F.struct(*(column.alias(f"k{i}") for i, column in enumerate(shown)))
-    ours = (_IDENTITY, _KEY, _COST, _SENT, WORKER)
-    names = {name: free_name(df.columns, f"skewless_{name}") for name in ours}
-    identity = identity_by_bytes(keys, fields).alias(names[_IDENTITY])
-    return df.select("*", identity, key.alias(names[_KEY])), names
-
-
-def _in_first_wave(mapping: _Mapping, share: float) -> Column:
-    """Whether 31 bits of a hash of the whole row, of no other use, are below the share."""
-    fields = mapping.rows.schema.fields
-    if all(hashable(field.dataType) for field in fields):
-        hashed = F.xxhash64(F.lit(_WAVE), F.col("*"))
-    else:
-        named = Counter(name.lower() for name in mapping.rows.columns)
-        once = [f for f in fields if named[f.name.lower()] == 1 and hashable(f.dataType)]
-        hashed = F.xxhash64(F.lit(_WAVE), *(column_named(f.name) for f in once))
+def _in_first_wave(share: float) -> Column:
+    """Whether 31 bits of what was drawn for the row, of no other use, are below the share."""
     # A condition of which Spark cannot know that it is one of the row alone: else its optimiser
     # infers it for all names that a column goes by, which takes a minute for 300 of them.
-    drawn = F.when(F.spark_partition_id() >= 0, F.shiftrightunsigned(hashed, 33))
+    drawn = F.when(F.spark_partition_id() >= 0, F.shiftrightunsigned(DRAWN, 33))
     return drawn < F.lit(int(share * 2**31))
 
 

@@ -39,7 +39,7 @@ from skewless.spark.report.task import Task, WorkerReport, report_column
 MapFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 REPORT = "skewless_report"
 SLICE_S = 0.001
-_IDENTITY, _KEY, _COST = range(3)  # places behind the user's columns; the worker comes last
+_ROW, _IDENTITY, _KEY, _COST = range(4)  # places; the worker comes last
 _GROWTH = 2  # a slice has at most that many times the rows of the one before
 _FADING = 0.75  # what a slice counts for the time of a row, each time that another follows
 _LEAST_S = 1e-9  # no row is free: the greedy choice would send all free rows to one worker
@@ -50,7 +50,7 @@ _NAMED_KEYS = 5
 
 @dataclass(frozen=True)
 class MapJob:
-    """What a task runs on batches of the user's columns and ours.
+    """What a task runs on batches of the user's rows, packed in one column, and columns of ours.
 
     Ours are the key's identity, the key, what the row is expected to cost, and the worker.
     """
@@ -88,21 +88,20 @@ class MapWatch:
 
     def slices(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The user's columns, slice by slice."""
-        count = len(self._job.columns)
         self._worker, batches = arrived(batches)
         for batch in batches:
-            identities = batch.column(count + _IDENTITY).to_numpy().view(np.uint64)
+            identities = batch.column(_IDENTITY).to_numpy().view(np.uint64)
             if self._job.by_cost:
-                order = np.lexsort((identities, batch.column(count + _COST).to_numpy()))
+                order = np.lexsort((identities, batch.column(_COST).to_numpy()))
                 batch, identities = batch.take(pa.array(order)), identities[order]
             yield from self._cut(batch, identities)
 
     def _cut(
         self, batch: pa.RecordBatch, identities: npt.NDArray[np.uint64]
     ) -> Iterator[pa.RecordBatch]:
-        columns = list(self._job.columns)
-        keys = batch.column(len(columns) + _KEY)
-        rows = batch.select(list(range(len(columns)))).rename_columns(columns)
+        keys = batch.column(_KEY)
+        packed = pa.RecordBatch.from_struct_array(batch.column(_ROW))
+        rows = packed.rename_columns(list(self._job.columns))
         changes = (np.flatnonzero(identities[1:] != identities[:-1]) + 1).tolist()
         costs_s = np.empty(batch.num_rows)
         done = 0

@@ -15,7 +15,7 @@ from pyspark.sql.types import NumericType
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.schemes.api import F64, ONE
-from skewless.spark.input.checks import column_named, field_of
+from skewless.spark.input.checks import row_columns
 
 
 def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Column | None:
@@ -27,14 +27,12 @@ def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Col
     if cost is None:
         return None
     _refuse_unless_known(scheme, "cost")
-    if isinstance(cost, str):
-        kind, given = field_of(df, cost, "cost").dataType, column_named(cost)
-    elif isinstance(cost, Column):
-        kind, given = df.select(cost).schema[0].dataType, cost
-    else:
+    if not isinstance(cost, str | Column):
         raise SkewlessError(
             f"The cost is a column's name or a Column, not {cost!r}: give what each row costs."
         )
+    (given,), (field,) = row_columns(df, cost, "cost")
+    kind = field.dataType
     if not isinstance(kind, NumericType):
         raise SkewlessError(
             f"The cost is of type {kind.simpleString()}: give a column of numbers, such as the "
