@@ -45,10 +45,20 @@ class LearningFolder:
         batches = self._batches()
         if not batches:
             return None
-        with pa.OSFile(str(self._path(batches[-1]))) as file, pa.ipc.open_file(file) as reader:
-            table = reader.read_all()
-        notes = json.loads(table.schema.metadata[_NOTE])
-        if notes.pop("facts") != self.facts:
+        path = self._path(batches[-1])
+        try:
+            with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+                table = reader.read_all()
+            table.validate(full=True)
+            notes = json.loads(table.schema.metadata[_NOTE])
+            facts = notes.pop("facts")
+        except (OSError, pa.ArrowException, MemoryError, KeyError, TypeError, ValueError,
+                AttributeError):  # fmt: skip
+            # An older one lacks batches that Spark will not send again.
+            raise SkewlessError(
+                f"'{path}' is damaged: restore it, or start with a new folder and a new checkpoint."
+            ) from None
+        if facts != self.facts:
             raise SkewlessError(
                 f"The folder '{self.folder}' was written by another model: use the same columns "
                 "and parameters as before, or a new folder."

@@ -27,6 +27,7 @@ U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
 MOST_WORKERS = 1_000_000
+MOST_CELLS = 50_000_000  # of one table of a scheme: some 400 MB
 ONE = np.ones(1)  # the weight of every message, where `route` is to count messages
 
 NO_SIGNAL = 0
@@ -205,6 +206,12 @@ class Scheme(Described, ABC):
     def most_workers_per_key(self, workers: int) -> int:
         """The bound on a key's workers under one plan that this scheme promises."""
         return workers
+
+
+def check_room(what: str, cells: int) -> None:
+    """Refuse a parameter that would fill the memory; `what` is said of it."""
+    if cells > MOST_CELLS:
+        raise SkewlessError(f"{what} must be at most {MOST_CELLS:,}, not {cells:,}.")
 
 
 def check_workers(workers: int, least: int = 1) -> None:
