@@ -18,8 +18,9 @@ from tests.chaos.outcome import Outcome
 
 EXECUTORS = 3
 FAULTS = {"executor": 10, "python worker": 6, "daemon": 1, "stop": 2}
-LEAST_FAULTS, MOST_FAULTS = 5, 9  # in a round
+LEAST_FAULTS, MOST_FAULTS = 7, 11  # in a round
 LONGEST_PAUSE_S, STOPPED_S, LOOK_S = 1.5, 2.0, 0.1
+TWO_AT_ONCE = 0.4
 
 
 def start() -> SparkSession:
@@ -113,6 +114,10 @@ class Hand:
             if not alive:
                 continue
             counted = self._outcome.faults if self._busy() else self._outcome.idle
-            with contextlib.suppress(psutil.NoSuchProcess):
-                strike(fault, alive[int(which * len(alive))])
-                counted[fault] += 1
+            # Two executors at once now and then, so that none is left that has what the others had.
+            several = 2 if fault == "executor" and wait < TWO_AT_ONCE else 1
+            first = int(which * len(alive))
+            for chosen in (alive + alive)[first : first + min(several, len(alive))]:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    strike(fault, chosen)
+                    counted[fault] += 1

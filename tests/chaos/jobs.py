@@ -28,7 +28,7 @@ from tests.chaos.streams import (
 )
 from tests.spark.own_folds import Longest
 
-FILES, ROWS = 3, 900  # rows of a file
+FILES, ROWS = 2, 600  # rows of a file
 DELAY_MS = 6.0
 HOWS = ("inner", "left", "right", "full", "left_semi", "left_anti")
 
