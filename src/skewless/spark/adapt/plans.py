@@ -7,7 +7,8 @@ them again after a restart, follow one plan although the driver may write the ne
 Files appear whole or not at all.
 
 A restart may change scheme, workers or seed where all state is by key: then `settings/<n>` holds
-the three (all but `state.json`) for the new setting, n = 1, 2, …, and what the first wrote stays.
+the three (all but `state.json`) for the new setting, n = 1, 2, …, of which the last few stay, and
+what the first wrote.
 A batch that was begun but not committed before is computed again, whole, under the new setting.
 """
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Mapping
@@ -33,6 +35,7 @@ from skewless.spark.report.codec import UnreadableError, pack, unpack
 
 FORMAT = 1
 KEPT = 100
+KEPT_SETTINGS = 3
 _RENAME_S = 5.0
 
 
@@ -78,6 +81,7 @@ class StreamFolder:
             mine = replace(self, setting=newest)
             found = _read_facts(mine.root / "stream.json")
             if found == mine._facts():
+                mine._forget_settings()
                 return mine
             if found.get("format") != FORMAT or found.keys() != mine._facts().keys():
                 mine._check(found, mine._facts())
@@ -96,6 +100,13 @@ class StreamFolder:
             return scheme, before._read(max(before._numbers()))
         except (SkewlessError, KeyError, TypeError, ValueError):
             return None  # results do not depend on it
+
+    def _forget_settings(self) -> None:
+        """Drop settings of long ago; what a stream learned is carried over from the last one."""
+        for number in self._settings():
+            if 0 < number <= self.setting - KEPT_SETTINGS:
+                old = replace(self, setting=number).root
+                shutil.rmtree(old, ignore_errors=True)
 
     def _settings(self) -> list[int]:
         kept = (self.base / "settings").glob("[0-9]*/stream.json")
