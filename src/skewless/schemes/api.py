@@ -8,7 +8,7 @@ source (starts empty), a **gauge** for all workers (leading axis W). An absent p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -194,6 +194,23 @@ class Scheme(Described, ABC):
     def replan(self, plan: Any, report: Any, feedback: Feedback) -> Any:
         """The plan for the next span of the stream."""
         return plan
+
+    def resized(
+        self,
+        plan: Any,
+        tallies: Sequence[Any],
+        gauge: Any,
+        workers: int,
+        seed: int,
+        capacities: F64 | None,
+        now: float,
+    ) -> tuple[Any, list[Any], Any]:
+        """Plan, tallies and gauge once there are other workers: 0 … workers − 1 from `now` on.
+
+        Unless a scheme knows better, all start from a first plan.
+        """
+        made = self.plan(workers, seed, capacities)
+        return made, [self.tally(made, s) for s in range(len(tallies))], self.gauge(made)
 
     def table(self, plan: Any) -> RouteTable | None:
         """The plan as a route table, or None if routing needs a tally."""
