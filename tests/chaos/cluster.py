@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tests.chaos.outcome import Outcome
 
 EXECUTORS = 3
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # JVMs that start fast
 FAULTS = {"executor": 10, "python worker": 6, "daemon": 1, "stop": 2}
 LEAST_FAULTS, MOST_FAULTS = 7, 11  # in a round
 LONGEST_PAUSE_S, STOPPED_S, LOOK_S = 1.5, 2.0, 0.1
@@ -31,6 +32,7 @@ def start() -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from skewless.apps import learning
 from skewless.spark.adapt import plans
+from tests.chaos.cluster import SHORT_LIVED
 from tests.chaos.streams import Setting, Stream, pause
 
 
@@ -49,6 +50,7 @@ def session(connect: bool) -> SparkSession:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "600m",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
