@@ -2,9 +2,9 @@
 
     python -m bench.elastic [--z 1.2] [--load 0.7] [--messages 400000]
 
-Ten equal workers, three sources; two more join, and later two leave. "Calm" is the share of keys that
-came to a new worker around a moment at which nothing changed: a scheme that spreads keys does that
-all the time.
+Ten equal workers, three sources; two more join, and later two leave. "Calm" is the share of keys
+that came to a new worker around a moment at which nothing changed: a scheme that spreads keys does
+that all the time.
 """
 
 from __future__ import annotations

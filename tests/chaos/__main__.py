@@ -35,11 +35,12 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=[*sorted(set(KINDS)), "files"])
+    parser.add_argument("--faults", type=int, help="of a round on the cluster, at most")
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
     began, ends_s = datetime.now(UTC), time.monotonic() + asked.minutes * 60
     outcomes = [] if asked.only not in (None, "files") else files(asked.seed)
-    rounds = Rounds(asked.seed)
+    rounds = Rounds(asked.seed, asked.faults)
     number = 0
     while time.monotonic() < ends_s and asked.only != "files":
         outcome = rounds.run(asked.only or KINDS[number % len(KINDS)], number)
@@ -72,8 +73,8 @@ def files(seed: int, damages: int = 200) -> list[Outcome]:
 class Rounds:
     """Rounds of a seed; kinds of work come in an order of the seed's, each in turn."""
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, most_faults: int | None = None) -> None:
+        self.seed, self._most_faults = seed, most_faults
         self._order = random.Random(seed).sample(ON_CLUSTER, len(ON_CLUSTER))
         self._counts: dict[str, int] = {}
         self._spark: Any = None
@@ -92,14 +93,21 @@ class Rounds:
             except PermissionError:
                 return Outcome("bad disk: none may be mounted here")
         self._spark = self._spark or cluster.start()
-        return on_cluster(self._spark, drawn, turn, self._order[mine % len(self._order)])
+        work = self._order[mine % len(self._order)]
+        return on_cluster(self._spark, drawn, turn, work, self._most_faults)
 
     def stop(self, hung: bool) -> None:
         if self._spark is not None and not hung:
             self._spark.stop()
 
 
-def on_cluster(spark: Any, drawn: random.Random, number: int, work: tuple[str, str]) -> Outcome:
+def on_cluster(
+    spark: Any,
+    drawn: random.Random,
+    number: int,
+    work: tuple[str, str],
+    most_faults: int | None = None,
+) -> Outcome:
     """One round on the cluster, in a thread that is given up if it hangs."""
     form, what = work
     outcome = Outcome(f"{form}: {what}")
@@ -113,7 +121,7 @@ def on_cluster(spark: Any, drawn: random.Random, number: int, work: tuple[str, s
             outcome.broken.append(traceback.format_exc()[-4000:])
 
     thread = threading.Thread(target=act, daemon=True)
-    with cluster.Hand(spark, random.Random(drawn.random()), outcome):
+    with cluster.Hand(spark, random.Random(drawn.random()), outcome, most_faults):
         thread.start()
         thread.join(LIMIT_S)
     if thread.is_alive():

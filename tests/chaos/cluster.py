@@ -79,10 +79,12 @@ def strike(fault: str, chosen: psutil.Process) -> None:
 class Hand:
     """Does its faults to the processes below this one while a round runs."""
 
-    def __init__(self, spark: SparkSession, drawn: random.Random, outcome: Outcome) -> None:
+    def __init__(
+        self, spark: SparkSession, drawn: random.Random, outcome: Outcome, most: int | None = None
+    ) -> None:
         self._status, self._outcome = spark.sparkContext.statusTracker(), outcome
         kinds, weights = list(FAULTS), list(FAULTS.values())
-        faults = drawn.choices(kinds, weights, k=drawn.randint(LEAST_FAULTS, MOST_FAULTS))
+        faults = drawn.choices(kinds, weights, k=drawn.randint(LEAST_FAULTS, MOST_FAULTS))[:most]
         self._plan = [(fault, drawn.random(), drawn.random()) for fault in faults]
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)

@@ -37,6 +37,7 @@ FORMAT = 1
 KEPT = 100
 KEPT_SETTINGS = 3
 _RENAME_S = 5.0
+_PART_S = 600.0  # a part of a file that is older belongs to nobody
 
 
 class Learned(NamedTuple):
@@ -250,11 +251,19 @@ class StreamFolder:
         return Learned(plan, pending, facts["messages"], facts["replans"], loads)
 
     def _prune(self) -> None:
-        """Forget all but the newest, as Spark does with its own logs of batches."""
+        """Forget all but the newest, as Spark does with its own logs of batches.
+
+        Parts of files, which whoever died between writing and naming them left, go too.
+        """
         for folder in ("plans", "batches"):
-            paths = [p for p in (self.root / folder).iterdir() if p.stem.isdigit()]
+            found = list((self.root / folder).iterdir())
+            paths = [p for p in found if p.stem.isdigit()]
             for path in sorted(paths, key=lambda p: int(p.stem))[:-KEPT]:
                 path.unlink(missing_ok=True)
+            for part in (p for p in found if p.name.startswith(".")):
+                with contextlib.suppress(OSError):
+                    if part.stat().st_mtime < time.time() - _PART_S:
+                        part.unlink(missing_ok=True)
 
 
 def stream_folder(checkpoint: str, scheme: Scheme, workers: int, seed: int) -> StreamFolder:
