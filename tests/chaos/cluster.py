@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from tests.chaos.outcome import Outcome
 
 EXECUTORS = 3
+DAEMON = "tests.chaos.daemon"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # JVMs that start fast
 FAULTS = {"executor": 10, "python worker": 6, "daemon": 1, "stop": 2}
 LEAST_FAULTS, MOST_FAULTS = 7, 11  # in a round
@@ -33,6 +34,7 @@ def start() -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.executor.extraJavaOptions": SHORT_LIVED,
+        "spark.python.daemon.module": DAEMON,
         "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
@@ -59,7 +61,7 @@ def targets(fault: str, of: psutil.Process | None = None) -> list[psutil.Process
             line = " ".join(process.cmdline())
             if "CoarseGrainedExecutorBackend" in line:
                 executors.append(process)
-            elif "pyspark.daemon" in line:
+            elif DAEMON in line:
                 above = process.parent()
                 (daemons if above and above.name() == "java" else workers).append(process)
     kinds = {"executor": executors, "daemon": daemons, "python worker": workers}

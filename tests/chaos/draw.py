@@ -28,5 +28,5 @@ def drawn_setting(
     elif what == "balanced_map":
         schemes = ["proactive", "shuffle"]
     scheme = schemes[number % len(schemes)]
-    workers = drawn.randint(2, 4 if what == "per_worker" else 6)
+    workers = drawn.randint(2, 3 if what == "per_worker" else 5)
     return Setting(what, scheme, workers, drawn.randint(0, 9), **more)

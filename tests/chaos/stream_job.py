@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from skewless.apps import learning
 from skewless.spark.adapt import plans
-from tests.chaos.cluster import SHORT_LIVED
+from tests.chaos.cluster import DAEMON, SHORT_LIVED
 from tests.chaos.streams import Setting, Stream, pause
 
 
@@ -51,9 +51,10 @@ def session(connect: bool) -> SparkSession:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "600m",
         "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.python.daemon.module": DAEMON,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.shuffle.partitions": "3",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",
@@ -63,7 +64,7 @@ def session(connect: bool) -> SparkSession:
     for name, value in settings.items():
         builder = builder.config(name, value)
     # A local master may say how often a task may fail; without, one failure ends the job.
-    builder = builder.remote("local[4,100]") if connect else builder.master("local[4,100]")
+    builder = builder.remote("local[2,100]") if connect else builder.master("local[2,100]")
     return builder.getOrCreate()
 
 

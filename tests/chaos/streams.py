@@ -94,7 +94,7 @@ class Stream:
 
     def rows(self) -> DataFrame:
         # Out of a shuffle, rows come in another order at each attempt.
-        return self.read().repartition(4, "id")
+        return self.read().repartition(3, "id")
 
     def slow_rows(self) -> DataFrame:
         return self.rows().mapInArrow(slowly(self.setting.delay_ms), data.SCHEMA)
