@@ -5,13 +5,13 @@ READY := .venv/.ready
 BROWSER := .venv/.browser
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz chaos docs
+.PHONY: help setup demo fresh wheel quick test matrix lint types faults rest kafka live fuzz fuzz-inputs chaos docs
 # The slowest tests, which kill processes, wait for streams or start Sparks of their own: apart, beside all others.
 APART := tests/faults tests/chaos tests/spark/test_connect.py tests/spark/test_stream.py tests/spark/test_balanced_map.py \
 	tests/spark/test_event_log.py tests/spark/test_workers_python.py tests/spark/test_fuzz_restarts.py
 
 help: ## Say what the targets do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: $(READY) ## Make .venv with the exact versions of constraints.txt, and ensure Java is installed
 
@@ -51,7 +51,12 @@ fuzz: $(READY) ## Compare random computations and restarts with plain Spark, MIN
 	SKEWLESS_FUZZ_MINUTES=$(MINUTES) $(BIN)/pytest -s tests/spark/test_fuzz.py tests/spark/test_fuzz_restarts.py \
 		tests/spark/test_join_fuzz.py
 
+INPUTS ?= 12000
 SEED ?= 1
+fuzz-inputs: $(READY) ## Hand INPUTS=12000 damaged spec strings, command lines, files and plans of SEED=1 to all readers
+	PYTHONPATH=src:. $(BIN)/python -m tests.fuzz_inputs --inputs $(INPUTS) --seed $(SEED)
+	PYTHONPATH=src:. $(BIN)/pytest tests/fuzz_inputs
+
 chaos: $(READY) ## Kill, stop and damage what runs, at random moments of MINUTES=10, and compare all totals
 	PYTHONPATH=src:. $(BIN)/python -m tests.chaos --minutes $(MINUTES) --seed $(SEED) --json chaos.json
 

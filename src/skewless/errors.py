@@ -10,7 +10,20 @@ _MOST_COMPARED = 5000
 
 
 class SkewlessError(ValueError):
-    """What the user gave cannot be used; the message says what is allowed."""
+    """What the user gave cannot be used; the message says what is allowed.
+
+    Names in it may be anybody's: what would break the line or steer a terminal is escaped.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = str(message)
+        super().__init__(text if text.isprintable() else "".join(map(_shown, text)))
+
+
+def _shown(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return letter.encode("unicode_escape").decode("ascii")
 
 
 def unknown(kind: str, given: str, valid: Iterable[str]) -> SkewlessError:

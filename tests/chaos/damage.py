@@ -97,10 +97,10 @@ def damaged_files(drawn: random.Random, count: int = 50) -> Outcome:
 
 
 @contextlib.contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
-    """A disk of 256 kB; raises PermissionError where one may not be mounted."""
+def small_disk(folder: Path, size: str = "256k") -> Iterator[Path]:
+    """A disk of that size; raises PermissionError where one may not be mounted."""
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], capture_output=True
     )
     if done.returncode:
         raise PermissionError(done.stderr.decode())

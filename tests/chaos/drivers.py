@@ -1,81 +1,157 @@
-"""Drivers that die: a stream's driver is killed at random moments, or two share a checkpoint."""
+"""Drivers that die: a stream's driver is killed at random or chosen moments, or two share one."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
+import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from tests.chaos.jobs import ON_SPARK
+import psutil
+
+from skewless.schemes import scheme_of
+from skewless.spark.adapt.control import learns_between_batches
+from tests.chaos import data
+from tests.chaos.cluster import strike, targets
+from tests.chaos.draw import ON_SPARK, drawn_setting
 from tests.chaos.outcome import Outcome
-from tests.faults.test_faults import kill, last_batch, start, write_stream
+from tests.chaos.streams import FOUND, LEARNERS, Setting
+from tests.faults.test_faults import kill, last_batch, start
 
-JOB = "tests.faults.driver_job"
+JOB = "tests.chaos.stream_job"
 LIMIT_S = 300
+FILES, ROWS = 6, 250
+LEARNING = [name for name in ON_SPARK if learns_between_batches(scheme_of(name))]
+ON_CONNECT, CONNECT_PORT = 0.1, 15002
+WHERE = {
+    "sink": "between a sink's write and the commit",
+    "plan": "between a plan's temporary name and its own",
+    "learned": "between a model's temporary name and its own",
+}
 
 
-def killed_drivers(drawn: random.Random, kills: int = 2) -> Outcome:
-    """Killed amid batches, each time started again with another setting."""
-    outcome = Outcome("driver of a stream")
+def killed_drivers(drawn: random.Random, number: int, kills: int = 5) -> Outcome:
+    """Killed amid batches, each time started again, with another setting where that is allowed."""
+    what = list(FOUND)[number % len(FOUND)]
+    connect = drawn.random() < ON_CONNECT and port_is_free(CONNECT_PORT)
+    outcome = Outcome(f"driver: {what}" + (" (Connect)" if connect else ""))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        expected = write_stream(folder, files=5, count=800)
-        for _ in range(kills):
-            _draw_setting(folder, drawn)
-            process = start(JOB, folder)
-            _kill_amid_work(process, folder, drawn, outcome)
-        _draw_setting(folder, drawn)
-        _end(start(JOB, folder), folder, outcome)
-        _compare(folder, expected, outcome)
+        for file in range(FILES):
+            data.put(folder, file, ROWS)
+        setting = drawn_setting(drawn, what, number, connect=connect)
+        for kill_number in range(kills):
+            setting = drawn_setting(drawn, what, number + kill_number, setting, connect=connect)
+            aimed = _aimed(drawn, setting, last_batch(folder, "commits"))
+            aimed.save(folder)
+            outcome.schemes.add(aimed.scheme)
+            _kill_amid_work(folder, aimed, drawn, outcome)
+        setting.save(folder)
+        end(start(JOB, folder), folder, outcome)
+        compare(folder, outcome)
     return outcome
 
 
-def two_drivers(drawn: random.Random) -> Outcome:
+def port_is_free(port: int) -> bool:
+    """A local Connect server takes one port, which another may have."""
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) != 0
+
+
+def _aimed(drawn: random.Random, setting: Setting, committed: int) -> Setting:
+    """The same, with where it is to be killed, and perhaps slow writes."""
+    least = committed + 1 + drawn.randint(0, 1)
+    places = ["", "", "sink"]
+    if setting.connect:  # plans and models are written in a process of the server's
+        places = ["", "sink"]
+    elif setting.what in LEARNERS:
+        places.append("learned")
+    elif setting.what in ("fold", "own fold") or setting.scheme == "proactive":
+        places.append("plan")
+    pause = drawn.choice(places)
+    scheme = setting.scheme
+    if pause == "plan" and scheme not in LEARNING:
+        scheme = LEARNING[least % len(LEARNING)]
+    slow_s = 0.5 if drawn.random() < 0.2 else 0.0
+    if pause == "plan":
+        least += 1  # the plan of the batch after the one that it was learned from
+    return replace(setting, scheme=scheme, pause=pause, least=least, slow_writes_s=slow_s)
+
+
+def two_drivers(drawn: random.Random, number: int) -> Outcome:
     """Both run the same stream at once; one may be refused by Spark, and a third ends it."""
-    outcome = Outcome("two drivers")
+    what = ("fold", "own fold", "join", "balanced_map")[number % 4]
+    outcome = Outcome(f"two drivers: {what}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        expected = write_stream(folder, files=4, count=500)
-        both = []
+        for file in range(4):
+            data.put(folder, file, ROWS)
+        both, setting = [], None
         for _ in range(2):
-            _draw_setting(folder, drawn)
+            setting = drawn_setting(drawn, what, drawn.randrange(99), setting)
+            setting.save(folder)
+            outcome.schemes.add(setting.scheme)
             both.append(start(JOB, folder))
-            time.sleep(drawn.random() * 4)
+            time.sleep(1.0 + drawn.random() * 4)
         outcome.faults["second driver"] += 1
         for process in both:
-            _end(process, folder, outcome, may_fail=True)
-        _end(start(JOB, folder), folder, outcome)
-        _compare(folder, expected, outcome)
+            end(process, folder, outcome, may_fail=True)
+        end(start(JOB, folder), folder, outcome)
+        compare(folder, outcome)
     return outcome
 
 
-def _draw_setting(folder: Path, drawn: random.Random) -> None:
-    setting = [drawn.choice(ON_SPARK), drawn.randint(2, 6), drawn.randint(0, 9)]
-    (folder / "setting.json").write_text(json.dumps(setting))
-
-
-def _kill_amid_work(
-    process: subprocess.Popen[bytes], folder: Path, drawn: random.Random, outcome: Outcome
-) -> None:
-    wait_s, ends_s = drawn.random() * 1.5, time.monotonic() + LIMIT_S
-    before = last_batch(folder, "commits")
-    while process.poll() is None and last_batch(folder, "offsets") <= before:
+def until(process: subprocess.Popen[bytes], outcome: Outcome, come: Callable[[], bool]) -> bool:
+    """Wait for a moment; whether it came before the process ended."""
+    ends_s = time.monotonic() + LIMIT_S
+    while process.poll() is None and not come():
         if time.monotonic() > ends_s:
             outcome.hangs += 1
-            break
+            return False
         time.sleep(0.02)
+    return process.poll() is None
+
+
+def _kill_amid_work(folder: Path, setting: Setting, drawn: random.Random, outcome: Outcome) -> None:
+    here, which, wait_s = folder / "here", drawn.random(), drawn.random() * 1.5
+    here.unlink(missing_ok=True)
+    process = start(JOB, folder)
+    if setting.slow_writes_s:
+        outcome.faults["slow writes"] += 1
+    if setting.pause:
+        came = until(process, outcome, here.exists)
+        kill(process)
+        (outcome.faults if came else outcome.idle)[f"driver, {WHERE[setting.pause]}"] += 1
+        return
+    until(process, outcome, lambda: last_batch(folder, "offsets") >= setting.least)
     time.sleep(wait_s)
-    amid = process.poll() is None and last_batch(folder, "offsets") > last_batch(folder, "commits")
+    before = "python worker" if which < 0.35 else "stop" if which < 0.5 else ""
+    if before and _amid(process, folder):
+        with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+            alive = targets(before, psutil.Process(process.pid))
+            strike(before, alive[int(drawn.random() * len(alive))])
+            outcome.faults[before] += 1
+            time.sleep(wait_s)
+    amid = _amid(process, folder)
     kill(process)
     (outcome.faults if amid else outcome.idle)["driver"] += 1
 
 
-def _end(
+def _amid(process: subprocess.Popen[bytes], folder: Path) -> bool:
+    """Whether a batch has begun that is not committed."""
+    return process.poll() is None and last_batch(folder, "offsets") > last_batch(folder, "commits")
+
+
+def end(
     process: subprocess.Popen[bytes], folder: Path, outcome: Outcome, may_fail: bool = False
 ) -> None:
+    """Await the end, and note an error; where one is allowed, as a refusal."""
     try:
         code = process.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -86,15 +162,13 @@ def _end(
     if code and may_fail:
         outcome.refusals += 1
     elif code:
-        outcome.broken.append((folder / "log.txt").read_text()[-2000:])
+        outcome.broken.append((folder / "log.txt").read_text(errors="replace")[-4000:])
 
 
-def _compare(folder: Path, expected: dict[tuple[int, str], int], outcome: Outcome) -> None:
+def compare(folder: Path, outcome: Outcome) -> None:
+    """Take the totals that the last driver left."""
     result = folder / "result.json"
     if not result.exists():
         outcome.broken.append("no result")
         return
-    found: dict[tuple[int, str], int] = {}
-    for start_s, word, count in json.loads(result.read_text()):
-        found[start_s, word] = found.get((start_s, word), 0) + count
-    outcome.compare(found, expected)
+    outcome.compare(*map(dict, json.loads(result.read_text())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,151 +10,117 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from skewless import folds
-from skewless.schemes import SCHEMES
-from skewless.spark import balanced_map, group, join, per_worker
-from tests.spark.own_folds import Longest
-from tests.spark.processors import SlowCountPerKey
-
-Totals = Counter[Any]
-ROWS, BATCHES = 3000, 3
-DELAY_MS = 1.0
-KEY = "case when id % 3 = 0 then 'hot' when id % 5 = 0 then null else concat('w', id % 101) end"
-ON_SPARK = sorted(
-    name for name, kind in SCHEMES.items() if kind.learns != "stream" and not kind.coordinated
+from skewless.apps import heavy_hitters, top_k
+from skewless.spark import balanced_map, group, join
+from tests.chaos import data
+from tests.chaos.data import Totals
+from tests.chaos.draw import drawn_setting
+from tests.chaos.streams import (
+    LEARNERS,
+    RANKED,
+    Setting,
+    Stream,
+    all_folds,
+    bayes,
+    counted,
+    slowly,
+    totals_of_folds,
 )
+from tests.spark.own_folds import Longest
+
+FILES, ROWS = 2, 600  # rows of a file
+DELAY_MS = 6.0
+HOWS = ("inner", "left", "right", "full", "left_semi", "left_anti")
 
 
-def key_of(i: int) -> str | None:
-    return "hot" if i % 3 == 0 else None if i % 5 == 0 else f"w{i % 101}"
+class Batch:
+    """Rows on the cluster, out of a shuffle: in another order at each attempt."""
 
+    def __init__(self, spark: SparkSession, folder: Path, setting: Setting) -> None:
+        self.spark, self.folder, self.setting = spark, folder, setting
+        self.plain = data.rows_in(folder / "in")
 
-def counts() -> Totals:
-    """What a plain job would count."""
-    return Counter(key_of(i) for i in range(ROWS))
-
-
-def rows(spark: SparkSession) -> DataFrame:
-    # Out of a shuffle, rows come in another order at each attempt.
-    made = spark.range(0, ROWS, 1, 6).selectExpr("id", f"{KEY} as w", "cast(id as string) as s")
-    return made.repartition(4, "id")
-
-
-def slow_count() -> Any:
-    return folds.sleeping(folds.count(), DELAY_MS)
-
-
-def batch(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Totals, Totals]:
-    chosen = [slow_count(), folds.sum("id"), *([Longest()] if drawn.random() < 0.5 else [])]
-    grouping = group(
-        rows(spark), "w", _scheme(drawn), drawn.randint(2, 6), seed=drawn.randint(0, 9)
-    )
-    found = grouping.fold(*chosen).collect()
-    sums: Totals = Counter()
-    for i in range(ROWS):
-        sums[key_of(i)] += i
-    assert {row["w"]: row["sum(id)"] for row in found} == sums, "the sums differ"
-    return Counter({row["w"]: row["count"] for row in found}), counts()
-
-
-def stream(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Totals, Totals]:
-    """Every batch after a restart with another setting."""
-    found: Totals = Counter()
-    own = [Longest()] if drawn.random() < 0.5 else []
-    for number in range(BATCHES):
-        _put(spark, folder, number)
-        checkpoint = str(folder / "checkpoint")
-        grouping = group(
-            _read(spark, folder), "w", _scheme(drawn), drawn.randint(2, 6),
-            seed=drawn.randint(0, 9), checkpoint=checkpoint,
+    def rows(self) -> DataFrame:
+        return self.spark.read.schema(data.SCHEMA).parquet(str(self.folder / "in")).repartition(
+            4, "id"
         )  # fmt: skip
-        _run(
-            grouping.fold(slow_count(), *own),
-            folder,
-            lambda row: found.update(_count_of(row, found)),
+
+    def slow_rows(self) -> DataFrame:
+        return self.rows().mapInArrow(slowly(DELAY_MS), data.SCHEMA)
+
+    def fold(self) -> tuple[Totals, Totals]:
+        s = self.setting
+        grouping = group(self.rows(), "w", s.scheme, s.workers, seed=s.seed)
+        found = grouping.fold(*all_folds(DELAY_MS), Longest()).collect()
+        return totals_of_folds(found), data.folded(self.plain)
+
+    def joined(self) -> tuple[Totals, Totals]:
+        how = random.Random(self.setting.seed).choice(HOWS)
+        left = self.rows().select("id", "w")
+        right = self.spark.read.schema(data.OTHERS).parquet(str(self.folder / "others"))
+        result = join(left, right, "w", how, workers=self.setting.workers)
+        slow = result.mapInArrow(slowly(DELAY_MS / 4), result.schema)
+        found = Counter(map(tuple, slow.collect()))
+        return found, Counter(map(tuple, left.join(right, "w", how).collect()))
+
+    def mapped(self) -> tuple[Totals, Totals]:
+        s, schema = self.setting, "id long, w string"
+        small = self.rows().select("id", "w")
+        made = balanced_map(
+            small, slowly(DELAY_MS), schema, key="w", workers=s.workers, scheme=s.scheme
         )
-    return found, counts()
+        return Counter(map(tuple, made.collect())), Counter((r["id"], r["w"]) for r in self.plain)
+
+    def hitters(self) -> tuple[Totals, Totals]:
+        rows, scheme = self.slow_rows(), self.setting.scheme
+        found = heavy_hitters(rows, "w", 0.001, scheme=scheme, workers=4).collect()
+        expected = counted(self.plain)
+        return Counter({r["w"]: r["count"] for r in found}), expected
+
+    def top(self) -> tuple[Totals, Totals]:
+        rows, scheme = self.slow_rows(), self.setting.scheme
+        found = top_k(rows, "w", RANKED, scheme=scheme, workers=4).collect()
+        return Counter({r["w"]: r["count"] for r in found}), counted(self.plain)
+
+    def statistics(self) -> tuple[Totals, Totals]:
+        s = self.setting
+        table = bayes().statistics(self.slow_rows(), s.scheme, s.workers, seed=s.seed)
+        names = ("feature", "value", "label", "n")
+        rows = [[row[n] for n in names] for row in table.to_pylist()]
+        return Counter({tuple(row[:3]): int(row[3]) for row in rows}), data.statistics(self.plain)
 
 
-def state(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Totals, Totals]:
-    """`per_worker`, two runs of one query; the newest counts of each worker, merged by key."""
-    scheme, newest = _scheme(drawn), {}
-    for number in range(BATCHES):
-        _put(spark, folder, number)
-        words = _read(spark, folder).where("w is not null").select("w")
-        processor, where = SlowCountPerKey(DELAY_MS), str(folder / "checkpoint")
-        counted = per_worker(
-            words, "w", scheme, 4, processor, SlowCountPerKey.SCHEMA, checkpoint=where
-        )
-        _run(counted, folder, lambda row: newest.update({(row["worker"], row["w"]): row["count"]}))
-    found: Totals = Counter()
-    for (_, word), count in newest.items():
-        found[word] += count
-    expected = counts()
-    del expected[None]
-    return found, expected
-
-
-def joined(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Totals, Totals]:
-    how = drawn.choice(["inner", "left", "full"])
-    left = rows(spark).select("id", "w")
-    right = spark.range(0, 120, 1, 2).selectExpr("id as y", "concat('w', id) as w")
-    right = right.union(spark.sql("select -id as y, 'hot' as w from range(1, 4)"))
-    result = join(left, right, "w", how, workers=drawn.randint(3, 6))
-    found = Counter(map(tuple, result.mapInArrow(_slowly, result.schema).collect()))
-    return found, Counter(map(tuple, left.join(right, "w", how).collect()))
-
-
-def mapped(spark: SparkSession, drawn: random.Random, folder: Path) -> tuple[Totals, Totals]:
-    scheme = drawn.choice(["proactive", "shuffle"])
-    small = rows(spark).select("id", "w")
-    result = balanced_map(
-        small, _slowly, "id long, w string", key="w", workers=drawn.randint(2, 6), scheme=scheme
-    )
-    return Counter(map(tuple, result.collect())), Counter((i, key_of(i)) for i in range(ROWS))
-
-
-ROUNDS: dict[str, Callable[[SparkSession, random.Random, Path], tuple[Totals, Totals]]] = {
-    "batch fold": batch,
-    "stream fold": stream,
-    "join": joined,
-    "balanced_map": mapped,
-    "per_worker": state,
+BATCHES: dict[str, Callable[[Batch], tuple[Totals, Totals]]] = {
+    "own fold": Batch.fold,
+    "join": Batch.joined,
+    "balanced_map": Batch.mapped,
+    "heavy hitters": Batch.hitters,
+    "top_k": Batch.top,
+    "naive Bayes": Batch.statistics,
 }
 
 
-def _scheme(drawn: random.Random) -> str:
-    return drawn.choice(ON_SPARK)
+def batch_round(
+    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, schemes: set[str]
+) -> Any:
+    """One batch job."""
+    for file in range(FILES):
+        data.put(folder, file, ROWS)
+    setting = drawn_setting(drawn, what, number)
+    schemes.add(setting.scheme)
+    return BATCHES[what](Batch(spark, folder, setting))
 
 
-def _slowly(batches: Any) -> Any:
-    for one in batches:
-        time.sleep(one.num_rows * DELAY_MS / 1000)
-        yield one
-
-
-def _put(spark: SparkSession, folder: Path, number: int) -> None:
-    start = number * ROWS // BATCHES
-    part = spark.range(start, start + ROWS // BATCHES, 1, 1)
-    part = part.selectExpr("id", f"{KEY} as w", "cast(id as string) as s")
-    part.write.mode("append").parquet(str(folder / "in"))
-
-
-def _read(spark: SparkSession, folder: Path) -> DataFrame:
-    reader = spark.readStream.schema("id long, w string, s string")
-    return reader.parquet(str(folder / "in")).repartition(4, "id")
-
-
-def _count_of(row: Any, found: Totals) -> Totals:
-    """What to add so that the newest count stands."""
-    return Counter({row["w"]: row["count"] - found[row["w"]]})
-
-
-def _run(frame: DataFrame, folder: Path, keep: Callable[[Any], None]) -> None:
-    def take(changed: DataFrame, number: int) -> None:
-        for row in changed.collect():
-            keep(row)
-
-    writer = frame.writeStream.outputMode("update").foreachBatch(take)
-    query = writer.option("checkpointLocation", str(folder / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination()
+def stream_round(
+    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, schemes: set[str]
+) -> Any:
+    """A stream that is started again for each file, where that is allowed with another setting."""
+    setting = drawn_setting(drawn, what, number, delay_ms=DELAY_MS)
+    for file in range(FILES):
+        data.put(folder, file, ROWS)
+        if file and what not in ("per_worker", *LEARNERS):
+            setting = drawn_setting(drawn, what, number + file, delay_ms=DELAY_MS, before=setting)
+        schemes.add(setting.scheme)
+        stream = Stream(spark, folder, setting)
+        stream.run()
+    return stream.totals()

@@ -19,6 +19,7 @@ class Outcome:
     hangs: int = 0
     refusals: int = 0  # one sentence instead of a result
     broken: list[str] = field(default_factory=list)  # anything else
+    schemes: set[str] = field(default_factory=set)
 
     @property
     def good(self) -> bool:
@@ -47,10 +48,21 @@ def summary(outcomes: list[Outcome]) -> list[dict[str, object]]:
                 "faults while idle": dict(idle),
                 **{n: sum(getattr(o, n) for o in mine) for n in ("lost", "twice", "hangs")},
                 "refusals": sum(o.refusals for o in mine),
+                "schemes": sorted(set().union(*(o.schemes for o in mine))),
                 "broken": [text for o in mine for text in o.broken],
             }
         )
     return rows
+
+
+def line(outcomes: list[Outcome]) -> str:
+    """All rounds in one line of counts."""
+    faults: Counter[str] = sum((o.faults for o in outcomes), Counter())
+    kinds = ", ".join(f"{count} × {name}" for name, count in sorted(faults.items()))
+    ends = {n: sum(getattr(o, n) for o in outcomes) for n in ("lost", "twice", "hangs")}
+    broken = sum(len(o.broken) for o in outcomes)
+    counts = ", ".join(f"{count} {name}" for name, count in {**ends, "broken": broken}.items())
+    return f"{len(outcomes)} rounds: {kinds or 'no faults'}: {counts}"
 
 
 def table(outcomes: list[Outcome]) -> str:

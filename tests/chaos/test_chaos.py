@@ -47,11 +47,23 @@ def test_no_damage_of_a_batch_s_file_ends_in_a_traceback(tmp_path, kept):
     assert (outcome.refusals, outcome.broken) == (1, [])
 
 
+def test_parts_of_files_that_a_killed_driver_left_do_no_harm_and_go(tmp_path):
+    folder = damage.learned(tmp_path, "d-choices", random.Random(1))
+    plans = folder.root / "plans"
+    old, new = plans / ".2.npz.old", plans / ".2.npz.new"
+    for part in (old, new):
+        part.write_bytes(b"half a pl")
+    os.utime(old, (0, 0))
+    damage.restart(folder)
+    assert new.exists(), "somebody may be writing it"
+    assert not old.exists()
+
+
 @pytest.mark.timeout(600)
 def test_a_round_on_a_cluster_is_exact_although_processes_are_killed(tmp_path):
     paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     more = {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    what = ["--only", "cluster", "--minutes", "0.01", "--seed", "1"]
+    what = ["--only", "cluster", "--minutes", "0.01", "--seed", "31", "--faults", "3"]
     with (tmp_path / "log.txt").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.chaos", *what], cwd=ROOT, stdout=log, stderr=log,

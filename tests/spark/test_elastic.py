@@ -160,3 +160,13 @@ def test_state_per_worker_stays_where_it_is_and_says_why(spark, tmp_path):
             counting(**other)
     with pytest.raises(SkewlessError, match=r"was written with .*state per worker, but this"):
         group(files.stream(), "w", "key", 2, checkpoint=checkpoint)
+
+
+def test_settings_of_long_ago_are_forgotten_and_the_last_is_carried_over(tmp_path):
+    for number in range(12):
+        mine = stream_folder(str(tmp_path), scheme_of("d-choices"), 3 + number, 1).resume()
+        Control(mine).begin(mine.first_plan())
+        assert mine.setting == number
+        assert (mine.earlier() is not None) == (number > 0)
+    kept = sorted(int(path.name) for path in (tmp_path / "skewless" / "settings").iterdir())
+    assert kept == [9, 10, 11]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from skewless.errors import SkewlessError
 from skewless.spark.input.checks import column_named
 
 KEPT = 2  # a batch that runs again is the last or the one after it
+TESTS_KEPT = 1000
 _NOTE = b"skewless"
 
 
@@ -45,10 +46,20 @@ class LearningFolder:
         batches = self._batches()
         if not batches:
             return None
-        with pa.OSFile(str(self._path(batches[-1]))) as file, pa.ipc.open_file(file) as reader:
-            table = reader.read_all()
-        notes = json.loads(table.schema.metadata[_NOTE])
-        if notes.pop("facts") != self.facts:
+        path = self._path(batches[-1])
+        try:
+            with pa.OSFile(str(path)) as file, pa.ipc.open_file(file) as reader:
+                table = reader.read_all()
+            table.validate(full=True)
+            notes = json.loads(table.schema.metadata[_NOTE])
+            facts = notes.pop("facts")
+        except (OSError, pa.ArrowException, MemoryError, KeyError, TypeError, ValueError,
+                AttributeError):  # fmt: skip
+            # An older one lacks batches that Spark will not send again.
+            raise SkewlessError(
+                f"'{path}' is damaged: restore it, or start with a new folder and a new checkpoint."
+            ) from None
+        if facts != self.facts:
             raise SkewlessError(
                 f"The folder '{self.folder}' was written by another model: use the same columns "
                 "and parameters as before, or a new folder."
@@ -86,7 +97,24 @@ def tested(rows: DataFrame, label: str, prediction: Callable[[], Column] | None)
     return {"tested": int(found[0]), "right": int(found[1])}
 
 
-def share_right(history: Sequence[dict[str, Any]]) -> float | None:
+def notes_of(before: Learned | None, batch: int, record: dict[str, int]) -> dict[str, Any]:
+    """Notes of all tests so far: the last thousand one by one, and the sums of all."""
+    told = {} if before is None else before.notes
+    history = told.get("history", [])
+    sums = told.get("sums") or {n: sum(one[n] for one in history) for n in record}
+    return {
+        "history": [*history, {"batch": batch, **record}][-TESTS_KEPT:],
+        "sums": {name: sums[name] + record[name] for name in record},
+    }
+
+
+def share_right(learned: Learned | None) -> float | None:
     """The share of all tested rows that were right, None if none was tested."""
-    rows = sum(record["tested"] for record in history)
-    return sum(record["right"] for record in history) / rows if rows else None
+    if learned is None:
+        return None
+    history = learned.notes["history"]
+    sums = learned.notes.get("sums")  # a folder of 0.2 has none
+    tested, right = (
+        sums[n] if sums else sum(one[n] for one in history) for n in ("tested", "right")
+    )
+    return right / tested if tested else None

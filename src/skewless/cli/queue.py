@@ -34,7 +34,10 @@ def queue(
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(help="New capacities from message M on: M:c,c,… (may be repeated)."),
+        typer.Option(
+            help="New capacities from message M on: M:c,c,… (may be repeated); more or fewer of "
+            "them add or remove workers."
+        ),
     ] = None,
     costs: Annotated[
         str,
@@ -76,6 +79,7 @@ def queue(
         print_json(figures)
         return
     loads, shares = figures.pop("loads"), figures.pop("utilisation")
+    changes = figures.pop("changes", [])
     rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
     console.print(table("How long messages took, and how even the work was", rows))
     seen = observed(
@@ -87,11 +91,13 @@ def queue(
         result.balance.replication,
     )
     console.print(table("As the Distribution Observer sees it", [seen]))
-    if workers <= 64:
+    if changes:
+        console.print(table("What each change of the number of workers did", changes))
+    if len(loads) <= 64:
         queues = result.series.queues[-1].tolist()
         each = [
             {"worker": w, "load": loads[w], "utilisation": shares[w], "queue_at_the_end": queues[w]}
-            for w in range(workers)
+            for w in range(len(loads))
         ]
         console.print(table("Each worker", each))
 

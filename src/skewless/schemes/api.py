@@ -8,7 +8,7 @@ source (starts empty), a **gauge** for all workers (leading axis W). An absent p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -28,6 +28,7 @@ U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 
 MOST_WORKERS = 1_000_000
+MOST_CELLS = 50_000_000  # of one table of a scheme: some 400 MB
 ONE = np.ones(1)  # the weight of every message, where `route` is to count messages
 
 NO_SIGNAL = 0
@@ -209,6 +210,23 @@ class Scheme(Described, ABC):
         learning = self.learns == "prefix" and not replans
         return self.learning_messages if learning else self.replan_every
 
+    def resized(
+        self,
+        plan: Any,
+        tallies: Sequence[Any],
+        gauge: Any,
+        workers: int,
+        seed: int,
+        capacities: F64 | None,
+        now: float,
+    ) -> tuple[Any, list[Any], Any]:
+        """Plan, tallies and gauge once there are other workers: 0 … workers − 1 from `now` on.
+
+        Unless a scheme knows better, all start from a first plan.
+        """
+        made = self.plan(workers, seed, capacities)
+        return made, [self.tally(made, s) for s in range(len(tallies))], self.gauge(made)
+
     def table(self, plan: Any) -> RouteTable | None:
         """The plan as a route table, or None if routing needs a tally."""
         return None
@@ -220,6 +238,12 @@ class Scheme(Described, ABC):
     def most_workers_per_key(self, workers: int) -> int:
         """The bound on a key's workers under one plan that this scheme promises."""
         return workers
+
+
+def check_room(what: str, cells: int) -> None:
+    """Refuse a parameter that would fill the memory; `what` is said of it."""
+    if cells > MOST_CELLS:
+        raise SkewlessError(f"{what} must be at most {MOST_CELLS:,}, not {cells:,}.")
 
 
 def check_workers(workers: int, least: int = 1) -> None:

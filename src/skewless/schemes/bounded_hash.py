@@ -15,7 +15,7 @@ import numpy as np
 from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long
-from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64, Scheme, check_workers
+from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64, Scheme, check_room, check_workers
 from skewless.schemes.porc import check_epsilon
 
 
@@ -108,6 +108,7 @@ class BoundedLoadConsistentHashing(Scheme):
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> BoundedHashPlan:
         """Lay out the ring; of points at one place the lower worker comes first."""
         check_workers(workers)
+        check_room("Workers times points of bounded-hash", workers * self.points)
         seeds = choice_seeds(seed)
         places = _positions(workers, self.points, seeds[1])
         order = np.argsort(places, kind="stable")

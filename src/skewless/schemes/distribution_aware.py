@@ -22,7 +22,17 @@ import numpy as np
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, scale
-from skewless.schemes.api import F64, I32, I64, U64, Feedback, RouteTable, Scheme, check_workers
+from skewless.schemes.api import (
+    F64,
+    I32,
+    I64,
+    U64,
+    Feedback,
+    RouteTable,
+    Scheme,
+    check_room,
+    check_workers,
+)
 from skewless.schemes.parts.layout import Heads, Layout, Packing, first_layout, next_layout
 from skewless.schemes.parts.learning import (
     LearningReport,
@@ -128,6 +138,7 @@ class DistributionAware(Scheme):
                 f"{self.name}:epsilon must lie between 0 and theta={self.theta}, not at "
                 f"{self.error}: a larger error could not tell heavy hitters from others."
             )
+        check_room(f"{self.name}:capacity", self.capacity or 0)
         if self.capacity is not None and self.capacity < capacity_for(self.error):
             raise SkewlessError(
                 f"{self.name}:capacity={self.capacity} counters are too few for theta="

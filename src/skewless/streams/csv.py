@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, ClassVar, NoReturn
+from typing import IO, Any, ClassVar, NoReturn
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -14,7 +14,13 @@ import pyarrow.csv as arrow_csv
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import identities
 from skewless.streams.api import Chunk, Stream
-from skewless.streams.files import BLOCK_BYTES, explained, open_bytes, refuse_encoding
+from skewless.streams.files import (
+    BLOCK_BYTES,
+    explained,
+    open_bytes,
+    refuse_encoding,
+    refuse_line,
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,8 @@ class CommaSeparated(Stream):
 
     def _header(self) -> list[str]:
         with open_bytes(self.path) as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
+            start = io.BufferedReader(_Start(file, self.path))
+            text = io.TextIOWrapper(start, encoding="utf-8-sig", newline="")
             try:
                 return next(csv.reader(text, delimiter=self.delimiter), [])
             except csv.Error as error:
@@ -95,6 +102,24 @@ class CommaSeparated(Stream):
         raise SkewlessError(
             f"The file '{self.path}' is not well-formed CSV: {message.rstrip('.')}."
         ) from error
+
+
+class _Start(io.RawIOBase):
+    """The first bytes of a file; who asks for more than a block of them is refused."""
+
+    def __init__(self, file: IO[bytes], path: str) -> None:
+        self._file, self._path, self._left = file, path, BLOCK_BYTES
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            refuse_line(self._path)
+        data = self._file.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
 
 
 class _Watched(io.RawIOBase):

@@ -12,6 +12,7 @@ from typing import IO, NoReturn, cast
 from skewless.errors import SkewlessError
 
 BLOCK_BYTES = 4 << 20
+LONGEST_LINE = 64 << 20  # bytes; a small gzip file may unpack to one line that fills the memory
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -41,6 +42,14 @@ def refuse_encoding(path: str, cause: Exception) -> NoReturn:
     ) from cause
 
 
+def refuse_line(path: str) -> NoReturn:
+    """Refuse a line or word that would fill the memory."""
+    raise SkewlessError(
+        f"The file '{path}' has a line or word of many megabytes, so it is not text of this kind: "
+        "check what it holds."
+    )
+
+
 def open_bytes(path: str) -> IO[bytes]:
     """The file's bytes, unzipped if its name or its first bytes say gzip."""
     place = Path(path).expanduser()
@@ -60,6 +69,8 @@ def text_blocks(path: str, ends: bytes = b"\n") -> Iterator[bytes]:
             cut = 1 + max(block.rfind(end) for end in (bytes([e]) for e in ends))
             if not cut:
                 pending.append(block)
+                if len(pending) * BLOCK_BYTES > LONGEST_LINE:
+                    refuse_line(path)
                 continue
             whole = b"".join([*pending, block[:cut]])
             pending = [block[cut:]]

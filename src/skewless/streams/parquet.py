@@ -15,6 +15,8 @@ from skewless.hashing import identities
 from skewless.streams.api import CHUNK_MESSAGES, Chunk, Stream
 from skewless.streams.files import explained
 
+_BATCH_BYTES = 256 << 20
+
 
 @dataclass(frozen=True)
 class Parquet(Stream):
@@ -49,8 +51,8 @@ class Parquet(Stream):
             try:
                 for path in files_of(self.path):
                     yield from self._read(path, wanted)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-                reason = str(error).splitlines()[0].rstrip(".")
+            except (pa.ArrowException, MemoryError) as error:
+                reason = (str(error) or "it is too large").splitlines()[0].rstrip(".")
                 raise SkewlessError(
                     f"The file '{self.path}' is not a readable Parquet file: {reason}."
                 ) from error
@@ -62,7 +64,8 @@ class Parquet(Stream):
                     raise unknown(
                         f"column of '{self.path}' called", column, file.schema_arrow.names
                     )
-            yield from file.iter_batches(CHUNK_MESSAGES, columns=list(dict.fromkeys(wanted)))
+            columns = list(dict.fromkeys(wanted))
+            yield from file.iter_batches(_rows_at_once(file.metadata), columns=columns)
 
     def _without_nulls(self, array: Any, column: str, rows_before: int) -> Any:
         if array.null_count:
@@ -72,6 +75,13 @@ class Parquet(Stream):
                 "key, so drop or fill the nulls first."
             )
         return array
+
+
+def _rows_at_once(facts: Any) -> int:
+    """So many that a batch of wide rows stays small; rows of usual width come by the chunk."""
+    groups = [facts.row_group(i) for i in range(facts.num_row_groups)]
+    widest = max((group.total_byte_size // max(group.num_rows, 1) for group in groups), default=0)
+    return max(1, min(CHUNK_MESSAGES, _BATCH_BYTES // max(widest, 1)))
 
 
 def files_of(path: str) -> list[Path]:

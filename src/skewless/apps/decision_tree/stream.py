@@ -13,7 +13,7 @@ from skewless.apps.decision_tree.fold import KIND, as_dict, from_dict
 from skewless.apps.decision_tree.grow import Held, add, collected, grouped, grow, messages
 from skewless.apps.decision_tree.model import DecisionTreeModel
 from skewless.apps.decision_tree.tree import Tree
-from skewless.apps.learning import Learned, LearningFolder, share_right, tested
+from skewless.apps.learning import Learned, LearningFolder, notes_of, share_right, tested
 
 if TYPE_CHECKING:
     from skewless.apps.decision_tree.api import DecisionTree
@@ -62,9 +62,8 @@ class TreeLearner:
             rows.unpersist()
         add(held, tree, table, wanted.bins)
         grow(tree, held, len(features), wanted.depth, wanted.criterion, wanted.bins, self.grace)
-        history = [] if before is None else before.notes["history"]
         notes = {
-            "history": [*history, {"batch": batch, **record}],
+            **notes_of(before, batch, record),
             "tree": asdict(tree),
             "label": str(label_type(rows, wanted.label)),
         }
@@ -79,13 +78,13 @@ class TreeLearner:
         return self._model(tree, pa.type_for_alias(learned.notes["label"]))
 
     def history(self) -> list[dict[str, Any]]:
-        """Per micro-batch: its number, rows `tested` and those that were `right`."""
+        """Of the last thousand micro-batches: number, rows `tested` and those that were `right`."""
         learned = self.folder.newest()
         return [] if learned is None else list(learned.notes["history"])
 
     def accuracy(self) -> float | None:
         """The share of rows that were right when they came, None if none was tested."""
-        return share_right(self.history())
+        return share_right(self.folder.newest())
 
     def _model(self, tree: Tree, kind: pa.DataType) -> DecisionTreeModel:
         return DecisionTreeModel(tree, tuple(self.wanted.features), kind)

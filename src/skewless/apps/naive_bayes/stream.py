@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skewless.apps.learning import Learned, LearningFolder, share_right, tested
+from skewless.apps.learning import Learned, LearningFolder, notes_of, share_right, tested
 from skewless.apps.naive_bayes.moments import PARTS, merge_moments
 from skewless.apps.naive_bayes.statistics import KEY
 from skewless.folds.groups import group_rows
@@ -47,8 +47,7 @@ class BayesLearner:
         finally:
             rows.unpersist()
         table = new if before is None else merged(before.table, new)
-        history = [] if before is None else before.notes["history"]
-        notes = {"history": [*history, {"batch": batch, **record}]}
+        notes = notes_of(before, batch, record)
         self.folder.keep(Learned(batch, table, notes))
 
     def model(self) -> NaiveBayesModel | None:
@@ -56,13 +55,13 @@ class BayesLearner:
         return self._model(self.folder.newest())
 
     def history(self) -> list[dict[str, Any]]:
-        """Per micro-batch: its number, rows `tested` and those that were `right`."""
+        """Of the last thousand micro-batches: number, rows `tested` and those that were `right`."""
         learned = self.folder.newest()
         return [] if learned is None else list(learned.notes["history"])
 
     def accuracy(self) -> float | None:
         """The share of rows that were right when they came, None if none was tested."""
-        return share_right(self.history())
+        return share_right(self.folder.newest())
 
     def _model(self, learned: Learned | None) -> NaiveBayesModel | None:
         if learned is None or not learned.table.num_rows:

@@ -23,7 +23,7 @@ _BLOCK_BYTES = 1 << 18
 _HEADER = struct.Struct("<8sBiii")  # magic, token, compressed, original, checksum
 _STORED, _COMPRESSED = 0x10, 0x20
 _LARGEST_BLOCK = 1 << 26  # lz4-java writes at most 32 MiB
-_LONGEST_LINE = 1 << 30
+_LONGEST_LINE = 1 << 28
 
 
 class Cut(Exception):

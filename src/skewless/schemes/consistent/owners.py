@@ -60,6 +60,16 @@ def join(owners: I32, worker: int) -> I32:
     return after
 
 
+def resize(owners: I32, workers: int) -> I32:
+    """The owners once the workers are 0 … workers − 1: the highest leave, or new ones join."""
+    there = int(owners.max()) + 1
+    for worker in range(workers, there):
+        owners = leave(owners, worker)
+    for worker in range(there, workers):
+        owners = join(owners, worker)
+    return owners
+
+
 def shift(owners: I32, loads: F64, busy_s: F64, idle: float, busy: float) -> I32:
     """The owners for the next batch, given each worker's busy seconds in the last one.
 

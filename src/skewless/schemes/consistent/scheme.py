@@ -364,10 +364,7 @@ class ConsistentGrouping(Scheme):
         return plan._replace(owners=owners)
 
     def leave(self, plan: ConsistentPlan, worker: int) -> ConsistentPlan:
-        """The plan once a worker has left: its virtual workers move, and only they.
-
-        The numbers of the others stay as they are.
-        """
+        """The plan once a worker has left: only its virtual workers move, and no number changes."""
         return plan._replace(owners=consistent_owners.leave(plan.owners, worker))
 
     def join(self, plan: ConsistentPlan, worker: int) -> ConsistentPlan:
@@ -375,11 +372,24 @@ class ConsistentGrouping(Scheme):
         workers = np.maximum(plan.workers, worker + 1)
         return plan._replace(workers=workers, owners=consistent_owners.join(plan.owners, worker))
 
-    def reseat(self, plan: ConsistentPlan, tally: ConsistentTally, owners: I32) -> ConsistentTally:
-        """A source at work goes on with other owners, and hears its workers from scratch.
+    def resized(
+        self, plan: Any, tallies: Any, gauge: Any, workers: int, seed: int, capacities: Any,
+        now: float,
+    ) -> tuple[ConsistentPlan, list[ConsistentTally], ConsistentGauge]:  # fmt: skip
+        """Workers join or leave, and only their virtual workers move; the rest is as it was."""
+        most, resize = max(int(plan.workers[0]), workers), consistent_owners.resize
+        made = plan._replace(workers=np.array([most]), owners=resize(plan.owners, workers))
+        seated = [self.reseat(made, t, resize(t.owners, workers)) for t in tallies]
+        new = np.zeros(most - gauge.busy.size)
+        wide = [np.append(part, new).astype(part.dtype) for part in gauge]
+        return (
+            made,
+            seated,
+            ConsistentGauge(*wide)._replace(since=np.append(gauge.since, new + now)),
+        )
 
-        For its own owners after a change: `leave` or `join` of `consistent_owners`.
-        """
+    def reseat(self, plan: ConsistentPlan, tally: ConsistentTally, owners: I32) -> ConsistentTally:
+        """A source at work goes on with other owners, and hears its workers from scratch."""
         fresh = self.tally(plan._replace(owners=owners), 0)
         kept = {name: getattr(tally, name) for name in ("loads", "total", "scans", "turn", "moves")}
         asks = np.full(fresh.ask_at.size, tally.clock[0] + plan.slot[0])

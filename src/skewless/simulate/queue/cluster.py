@@ -22,7 +22,9 @@ class Cluster:
     """Workers, their capacities, what messages cost and how they and the signals come.
 
     capacities: cost a worker works off per unit of time; 1 each by default.
-    changes: (message, capacities from then on), in order.
+    changes: (message, capacities from then on), in order. More capacities than before add workers
+    with the next numbers; fewer remove those with the highest numbers, which finish what they have.
+    Sources then start with a first plan for the new number.
     delay: time from a message's finish until its source hears the worker's signal.
     merge_every, merge_cost: every so often each worker spends so much cost on each key it got since
     the last time; the work queues up behind what came before.
@@ -45,6 +47,11 @@ class Cluster:
         _positive("The offered load", self.load)
         if self.capacities is not None:
             self._check_capacities(self.capacities)
+            if len(self.capacities) != self.workers:
+                raise SkewlessError(
+                    f"There are {len(self.capacities)} capacities for {self.workers} workers: "
+                    "give one for each."
+                )
         last = 0
         for message, capacities in self.changes:
             if message <= last:
@@ -62,11 +69,7 @@ class Cluster:
                 raise SkewlessError(f"The {name} must be a time of at least 0, not {value}.")
 
     def _check_capacities(self, capacities: Sequence[float]) -> None:
-        if len(capacities) != self.workers:
-            raise SkewlessError(
-                f"There are {len(capacities)} capacities for {self.workers} workers: "
-                "give one for each."
-            )
+        check_workers(len(capacities))
         for capacity in capacities:
             _positive("A capacity", capacity)
 
@@ -79,10 +82,35 @@ class Cluster:
                     f"{messages:,}: let them change earlier, or give a longer stream."
                 )
 
+    @property
+    def most_workers(self) -> int:
+        """That are there at one time."""
+        return max(self.workers, *(len(c) for _, c in self.changes), 0)
+
+    @property
+    def resizes(self) -> list[tuple[int, int]]:
+        """The changes of the number of workers: (message, workers from then on)."""
+        found, workers = [], self.workers
+        for message, capacities in self.changes:
+            if len(capacities) != workers:
+                workers = len(capacities)
+                found.append((message, workers))
+        return found
+
     def starting_capacities(self) -> F64:
         """One for each worker."""
         given = np.ones(self.workers) if self.capacities is None else self.capacities
         return np.asarray(given, np.float64)
+
+    def stages(self) -> F64:
+        """The capacities at the start and after each change, of all workers that ever are there.
+
+        One that left has what it had, for what it still has to do.
+        """
+        stages = [np.ones(self.most_workers)]
+        for given in (self.starting_capacities(), *(np.asarray(c) for _, c in self.changes)):
+            stages.append(np.concatenate([given, stages[-1][given.size :]]))
+        return np.array(stages[1:], np.float64)
 
 
 def _positive(what: str, value: float) -> None:

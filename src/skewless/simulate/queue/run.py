@@ -19,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from skewless import measures
+from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import F64
 from skewless.schemes.loops import specialise
 from skewless.simulate.balance import BalanceResult, LoadRecorder
 from skewless.simulate.queue.cluster import Cluster
 from skewless.simulate.queue.costs import costs_of, poisson_times
+from skewless.simulate.queue.elastic import MoveRecorder
 from skewless.simulate.queue.loop import (
     Span,
     World,
@@ -47,6 +49,7 @@ __all__ = ["Cluster", "QueueResult", "QueueRun", "queue"]
 
 SPAN = 1 << 16
 _POOL = 1 << 12
+_ABSENT = 1e-12  # of the mean capacity
 _WIRE = 1 << 8
 
 _LOOPS: dict[type, Any] = {}
@@ -70,13 +73,14 @@ class QueueResult:
     queued: int  # not finished by then
     control_messages: int  # signals from workers to sources, for all messages that came
     elapsed: float  # time from 0 to the last arrival
+    changes: list[dict[str, Any]]  # of the number of workers; in JSON only if there are any
     series: Series
     plan: Any  # the last one
     tallies: list[Any]  # of the sources, at the end
 
     def as_json(self) -> dict[str, Any]:
         """Plain numbers only; the series through time stay out."""
-        hidden = ("balance", "series", "plan", "tallies")
+        hidden = ("balance", "series", "plan", "tallies", *(() if self.changes else ("changes",)))
         own = {name: value for name, value in vars(self).items() if name not in hidden}
         return self.balance.as_json() | own
 
@@ -112,23 +116,30 @@ class QueueRun:
         self._costs = costs_of(cluster.costs)
         mean_cost = self._costs.average(stream, seed)
         self.interval = mean_cost / (cluster.load * float(capacities.sum()))
-        stages = [capacities, *(np.asarray(c, np.float64) for _, c in cluster.changes)]
+        if cluster.resizes and scheme.learns == "stream":
+            raise SkewlessError(
+                f"{scheme.name} learns the whole stream for one number of workers: let --change "
+                "keep their number, or take another scheme."
+            )
         self._world = World(
-            1.0 / (np.array(stages) * self.interval),
+            1.0 / (cluster.stages() * self.interval),
             np.array([float(message) for message, _ in cluster.changes]),
             np.array([cluster.delay / self.interval]),
             np.array([cluster.merge_every / self.interval]),
             np.array([float(cluster.merge_cost)]),
         )
-        self._queues = new_queues(cluster.workers, _POOL, key_table())
+        self._workers = cluster.workers
+        most = cluster.most_workers
+        self._queues = new_queues(most, _POOL, key_table())
         # How long a scheme's signals and notes are is the scheme's affair.
         self._wire = new_wire(_WIRE, scheme.signal_floats)
         self._signal = np.zeros(self._wire.signals.shape[1])
         self._note = np.zeros(scheme.note_floats)
         self._knows_costs = scheme.knows_costs
         self._loop = _LOOPS.setdefault(type(scheme), specialise(queue_loop, type(scheme)))
-        self._recorder = LoadRecorder(cluster.workers, capacities)
-        self._pairs = PairCounter(cluster.workers) if replication else None
+        self._recorder = LoadRecorder(most, self._shares(capacities))
+        self._moves = MoveRecorder(cluster.resizes)
+        self._pairs = PairCounter(most) if replication else None
         self._histogram = LatencyHistogram()
         self._series = SeriesRecorder(stream.length())
         self._now = 0.0
@@ -149,10 +160,30 @@ class QueueRun:
         """Messages so far."""
         return self._recorder.messages
 
+    def _shares(self, capacities: F64) -> F64:
+        """Of all workers that ever are there: those that are not get next to nothing."""
+        absent = np.full(self.cluster.most_workers - capacities.size, _ABSENT * capacities.mean())
+        return np.concatenate([capacities, absent])
+
+    def _resize(self, capacities: F64) -> None:
+        """Go on with another number of workers; signals on their way are of the old plan."""
+        self._workers = capacities.size
+        sent = self._wire.counts[1]
+        self._wire = new_wire(_WIRE, self.scheme.signal_floats)
+        self._wire.counts[1] = sent
+        before = self.plan, self.tallies, self._gauge
+        self._set(*self.scheme.resized(*before, self._workers, self.seed, capacities, self._now))
+        every = self.scheme.learning_messages if self.scheme.learns == "prefix" else 0
+        every = every or self.scheme.replan_every
+        self._next_plan = self.messages + every if every else 0
+        self._seen = self._feedback()
+
     def _adopt(self, plan: Any) -> None:
-        self.plan = plan
-        self.tallies = [self.scheme.tally(plan, s) for s in range(self.cluster.sources)]
-        self._gauge = self.scheme.gauge(plan)
+        tallies = [self.scheme.tally(plan, s) for s in range(self.cluster.sources)]
+        self._set(plan, tallies, self.scheme.gauge(plan))
+
+    def _set(self, plan: Any, tallies: list[Any], gauge: Any) -> None:
+        self.plan, self.tallies, self._gauge = plan, tallies, gauge
         self._shelved: list[Any] = []
 
     def add(self, keys: Any) -> None:
@@ -164,7 +195,10 @@ class QueueRun:
                 steps.append(self._next_plan - self.messages)
             for at, capacities in self.cluster.changes:
                 if at == self.messages:
-                    self._recorder.change(np.asarray(capacities, np.float64))
+                    given = np.asarray(capacities, np.float64)
+                    self._recorder.change(self._shares(given))
+                    if given.size != self._workers:
+                        self._resize(given)
                 elif at > self.messages:
                     steps.append(at - self.messages)
             stop = done + min(steps)
@@ -184,6 +218,7 @@ class QueueRun:
             done = self._loop_over(span, done)
         self._running_s += time.perf_counter() - start_s
         self._now = float(span.times[-1])
+        self._moves.add(self.messages, keys, span.workers)
         self._recorder.add(span.workers)
         self._histogram.add(span.latencies)
         if self._pairs:
@@ -267,13 +302,7 @@ class QueueRun:
     def _replan(self) -> None:
         if self.scheme.learns == "prefix" and not self._learned:
             self._learned = self.messages
-        settle(self._world, self._queues, self._now)
-        seen = Feedback(
-            (self._queues.served - self._queues.waiting).astype(np.float64),
-            self._busy() * self.interval,
-            self._queues.waiting.astype(np.float64),
-            self._queues.served.astype(np.float64),
-        )
+        seen = self._feedback()
         since = seen._replace(
             served=seen.served - self._seen.served, busy_s=seen.busy_s - self._seen.busy_s
         )
@@ -282,6 +311,17 @@ class QueueRun:
         self._adopt(self.scheme.replan_from(self.plan, reports, since))
         every = self.scheme.messages_until_replan(1)
         self._next_plan = self.messages + every if every else 0
+
+    def _feedback(self) -> Feedback:
+        """What the workers that are there did since the start."""
+        settle(self._world, self._queues, self._now)
+        there, queues = slice(self._workers), self._queues
+        return Feedback(
+            (queues.served - queues.waiting)[there].astype(np.float64),
+            self._busy()[there] * self.interval,
+            queues.waiting[there].astype(np.float64),
+            queues.served[there].astype(np.float64),
+        )
 
     def result(self) -> QueueResult:
         """All figures; the run may go on afterwards."""
@@ -292,6 +332,7 @@ class QueueRun:
         elapsed = max(self._now, 1e-300)
         queued = int(queues.waiting.sum())
         spent = float(queues.latency.sum())
+        series = self._series.series(row, interval)
         in_time = spent - float(time_beyond(queues, self._now).sum())
         return QueueResult(
             balance=self._balance(),
@@ -301,14 +342,15 @@ class QueueRun:
             p99_latency=self._histogram.percentile(0.99) * interval,
             max_latency=self._histogram.most * interval,
             max_queue=int(queues.longest.max()),
-            mean_queue=in_time / elapsed / self.cluster.workers,
+            mean_queue=in_time / elapsed / self.cluster.most_workers,
             utilisation=(self._busy() / elapsed).tolist(),
             throughput=(self.messages - queued) / (elapsed * interval),
             finished=self.messages - queued,
             queued=queued,
             control_messages=int(self._wire.counts[1]),
             elapsed=elapsed * interval,
-            series=self._series.series(row, interval),
+            changes=[one._asdict() for one in self._moves.changed(series)],
+            series=series,
             plan=self.plan,
             tallies=list(self.tallies),
         )

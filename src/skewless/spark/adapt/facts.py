@@ -48,7 +48,11 @@ class StateFacts(NamedTuple):
         if not data.startswith(_MARK) or len(data) < start:
             return "not written by this version of skewless: start with a new checkpoint."
         (length,) = _LENGTH.unpack(data[len(_MARK) : start])
-        return f"written with {self.changes_from(json.loads(data[start : start + length]))}"
+        try:
+            key, folds = json.loads(data[start : start + length])
+            return f"written with {self.changes_from((key, folds))}"
+        except (ValueError, TypeError):
+            return "damaged: restore the checkpoint, or start with a new one."
 
     def changes_from(self, before: Sequence[Sequence[str]]) -> str:
         """What changed since, as the end of a sentence."""

@@ -7,8 +7,8 @@ them again after a restart, follow one plan although the driver may write the ne
 Files appear whole or not at all.
 
 A restart may change scheme, workers, seed or capacities where all state is by key: then
-`settings/<n>` holds all but `state.json` for the new setting, n = 1, 2, …, and what the first wrote
-stays.
+`settings/<n>` holds all but `state.json` for the new setting, n = 1, 2, …, of which the last few
+stay, and what the first wrote.
 A batch that was begun but not committed before is computed again, whole, under the new setting.
 """
 
@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 import uuid
 from collections.abc import Mapping
@@ -35,7 +36,9 @@ from skewless.spark.report.codec import UnreadableError, pack, unpack
 FORMAT = 1
 KEPT = 100
 CAPACITIES = "capacities"
+KEPT_SETTINGS = 3
 _RENAME_S = 5.0
+_PART_S = 600.0  # a part of a file that is older belongs to nobody
 
 
 class Learned(NamedTuple):
@@ -81,6 +84,7 @@ class StreamFolder:
             mine = replace(self, setting=newest)
             found = _read_facts(mine.root / "stream.json")
             if found == mine._facts():
+                mine._forget_settings()
                 return mine
             others = (found.keys() ^ mine._facts().keys()) - {CAPACITIES}
             if found.get("format") != FORMAT or others:
@@ -101,6 +105,13 @@ class StreamFolder:
             return scheme, before._read(max(before._numbers()))
         except (SkewlessError, KeyError, TypeError, ValueError):
             return None  # results do not depend on it
+
+    def _forget_settings(self) -> None:
+        """Drop settings of long ago; what a stream learned is carried over from the last one."""
+        for number in self._settings():
+            if 0 < number <= self.setting - KEPT_SETTINGS:
+                old = replace(self, setting=number).root
+                shutil.rmtree(old, ignore_errors=True)
 
     def _settings(self) -> list[int]:
         kept = (self.base / "settings").glob("[0-9]*/stream.json")
@@ -246,11 +257,19 @@ class StreamFolder:
         return Learned(plan, pending, facts["messages"], facts["replans"], loads)
 
     def _prune(self) -> None:
-        """Forget all but the newest, as Spark does with its own logs of batches."""
+        """Forget all but the newest, as Spark does with its own logs of batches.
+
+        Parts of files, which whoever died between writing and naming them left, go too.
+        """
         for folder in ("plans", "batches"):
-            paths = [p for p in (self.root / folder).iterdir() if p.stem.isdigit()]
+            found = list((self.root / folder).iterdir())
+            paths = [p for p in found if p.stem.isdigit()]
             for path in sorted(paths, key=lambda p: int(p.stem))[:-KEPT]:
                 path.unlink(missing_ok=True)
+            for part in (p for p in found if p.name.startswith(".")):
+                with contextlib.suppress(OSError):
+                    if part.stat().st_mtime < time.time() - _PART_S:
+                        part.unlink(missing_ok=True)
 
 
 def stream_folder(

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewless.errors import SkewlessError
+from skewless.spark.join.damage import checked
 from skewless.spark.join.describe import describe
 from skewless.spark.join.grid import Layout, Pieces, arrange
 from skewless.spark.join.keys import JoinKeys
@@ -128,8 +129,8 @@ class JoinPlan:
                     f"The plan of a join has format {facts['format']}, and this version reads "
                     f"format {FORMAT}: learn it again."
                 )
-            return _read(facts)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            return checked(_read(facts))
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, SkewlessError):
                 raise
             raise SkewlessError("This is not the plan of a join: learn it again.") from None
@@ -145,6 +146,8 @@ class JoinPlan:
             text = Path(path).read_text()
         except OSError as error:
             raise SkewlessError(f"The plan '{path}' cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise SkewlessError(f"The plan '{path}' is damaged: learn it again.") from None
         return cls.from_json(text)
 
     def check(self, keys: JoinKeys, partitions: int | None) -> None:

@@ -19,19 +19,39 @@ from skewless.spark.join.plan import JoinPlan
 def kept_plan(checkpoint: str, keys: JoinKeys, kind: Kind) -> JoinPlan | None:
     """The plan that a checkpoint has for this join, or None."""
     path = _path(checkpoint, keys, kind)
-    return JoinPlan.load(path) if path.exists() else None
+    return JoinPlan.from_json(_read(path)) if path.exists() else None
 
 
 def keep_plan(checkpoint: str, keys: JoinKeys, kind: Kind, plan: JoinPlan) -> None:
     """Write a plan to a checkpoint, or refuse it if another is there."""
     path = _path(checkpoint, keys, kind)
     make_folder(path.parent)
-    write_once(path, plan.to_json().encode())
-    if path.read_text() != plan.to_json():
+    text = plan.to_json()
+    write_once(path, f"{text}\n{_digest(text)}".encode())
+    if _read(path) != text:
         raise SkewlessError(
             f"The checkpoint '{checkpoint}' was written with another plan of this join, which what "
             "waits there follows: leave plan= out to go on with it, or use a new checkpoint."
         )
+
+
+def _read(path: Path) -> str:
+    """The plan's text. A slot that differs in one digit would keep rows from those that wait, so
+    its digest stands behind it, where 0.3 or later wrote it."""
+    try:
+        text, _, digest = path.read_text().partition("\n")
+    except (OSError, UnicodeDecodeError):
+        text, digest = "", "unreadable"
+    if digest and digest != _digest(text):
+        raise SkewlessError(
+            f"The plan '{path}' is damaged, and what waits in the checkpoint follows it: restore "
+            "it, or start with a new checkpoint."
+        )
+    return text
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _path(checkpoint: str, keys: JoinKeys, kind: Kind) -> Path:

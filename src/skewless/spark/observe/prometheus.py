@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skewless.errors import SkewlessError
+from skewless.live.server import NAMES
 
 if TYPE_CHECKING:
     from skewless.spark.observe.observer import Record
@@ -19,6 +20,18 @@ _GAUGES = {
     "seconds": "How long the newest batch took",
     "messages_per_second": "Throughput of the newest batch",
 }
+
+
+def _by_own_name(app: Any) -> Any:
+    """The same for requests by the machine's own name: no other site reaches it by one of its."""
+
+    def answer(environ: Any, start: Any) -> Any:
+        if environ.get("HTTP_HOST", "").rsplit(":", 1)[0].lower() in NAMES:
+            return app(environ, start)
+        start("403 Forbidden", [("Content-Type", "text/plain; charset=utf-8")])
+        return [b"This is served as 127.0.0.1 or localhost only."]
+
+    return answer
 
 
 class Endpoint:
@@ -50,6 +63,7 @@ class Endpoint:
                 f"Prometheus cannot be served on {_LOOPBACK}:{port} ({error}): "
                 "give another port, or 0 for a free one."
             ) from None
+        server.set_app(_by_own_name(server.get_app()))
         self._server, self._thread = server, thread
         self.port: int = server.server_port
 

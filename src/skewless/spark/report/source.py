@@ -12,7 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from skewless.schemes.api import Arrays
-from skewless.spark.report.codec import pack, unpack
+from skewless.spark.report.codec import UnreadableError, pack, unpack
 
 
 def reports_of(column: str) -> Column:
@@ -32,8 +32,14 @@ def source_report(facts: Mapping[str, Any], report: Arrays) -> str:
 
 
 def read_source_report(text: str, template: Arrays) -> tuple[dict[str, Any], Arrays]:
-    """The facts and the report of a source."""
-    facts, (report,) = unpack(zlib.decompress(base64.b64decode(text)), template)
+    """The facts and the report of a source; a damaged one raises UnreadableError."""
+    try:
+        data = zlib.decompress(base64.b64decode(text))
+    except (ValueError, zlib.error) as error:
+        raise UnreadableError("damaged") from error
+    facts, (report,) = unpack(data, template)
+    if not all(type(facts.get(name)) is int for name in ("source", "attempt")):
+        raise UnreadableError("damaged")
     return facts, report
 
 

@@ -1,0 +1,176 @@
+"""A stream left on for long: does anything grow? Not a timing.
+
+    python -m bench.soak [--minutes 60] [--rows 28000] [--plot FILE] [--csv FILE]
+
+A stream of keys that come three times and never again (28,000 rows a second are 100 million keys in
+three hours), a hot key among them, in micro-batches of a second, folded by a scheme that learns.
+Every minute the query is stopped and started again, every other time with another setting. Every
+few seconds: the memory of the driver's Java and Python and of the Python workers, threads, and
+files in the checkpoint. At the end the last third is compared with the third before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from skewless import folds
+from skewless.spark import Observer, group
+
+EACH_S, LOOK_S = 60, 5
+SETTINGS = (("d-choices", 4), ("dynamic", 3), ("graded-planned", 4), ("partial", 2))
+MIB = 1 << 20
+FIGURES = ("java MiB", "python MiB", "workers MiB", "java threads", "python threads",
+           "files of Spark", "files of skewless", "bytes of skewless")  # fmt: skip
+
+
+def session():
+    builder = SparkSession.builder.master("local[2]").appName("soak")
+    settings = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.sql.streaming.minBatchesToRetain": "20",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def started(spark, folder, rows, number, observer):
+    """The query, by the setting of its number."""
+    source = spark.readStream.format("rate").option("rowsPerSecond", rows).load()
+    key = F.when(F.col("value") % 10 == 0, F.lit("hot")).otherwise(
+        F.concat(F.lit("k"), F.floor(F.col("value") / 3).cast("string"))
+    )
+    keyed = source.withWatermark("timestamp", "5 seconds").withColumn("key", key)
+    scheme, workers = SETTINGS[number // 2 % len(SETTINGS)]
+    checkpoint = str(folder / "checkpoint")
+    by = [F.window("timestamp", "5 seconds"), "key"]
+    grouping = group(keyed, by, scheme, workers, checkpoint=checkpoint, observer=observer)
+    counts = grouping.fold(folds.count(), folds.sum("value"))
+    writer = counts.writeStream.format("noop").outputMode("append")
+    return writer.option("checkpointLocation", checkpoint).trigger(
+        processingTime="1 second"
+    ).start()  # fmt: skip
+
+
+def look(folder):
+    """All figures now, in the order of FIGURES."""
+    me = psutil.Process()
+    java, workers = [], []
+    for process in me.children(recursive=True):
+        try:
+            kind = java if process.name() == "java" else workers
+            kind.append((process.memory_info().rss, process.num_threads()))
+        except psutil.NoSuchProcess:
+            continue
+    spark_files, own_files, own_bytes = 0, 0, 0
+    for path in (folder / "checkpoint").rglob("*"):
+        try:
+            if not path.is_file():
+                continue
+            own = "skewless" in path.parts[len(folder.parts) + 1 : len(folder.parts) + 2]
+            own_files, spark_files = own_files + own, spark_files + (not own)
+            own_bytes += path.stat().st_size if own else 0
+        except OSError:
+            continue
+    return [
+        sum(rss for rss, _ in java) / MIB,
+        me.memory_info().rss / MIB,
+        sum(rss for rss, _ in workers) / MIB,
+        sum(threads for _, threads in java),
+        threading.active_count(),
+        spark_files,
+        own_files,
+        own_bytes,
+    ]
+
+
+def soak(minutes, rows):
+    """Rows of (seconds, figures), and how many rows the stream took."""
+    seen, taken = [], 0
+    spark, observer = session(), Observer()
+    began_s = time.monotonic()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        folder, number = Path(name), 0
+        while time.monotonic() - began_s < minutes * 60:
+            query = started(spark, folder, rows, number, observer)
+            ends_s = time.monotonic() + EACH_S
+            while time.monotonic() < ends_s and query.isActive:
+                time.sleep(LOOK_S)
+                seen.append((time.monotonic() - began_s, *look(folder)))
+            if query.exception() is not None:
+                raise query.exception()
+            taken += sum(progress["numInputRows"] for progress in query.recentProgress)
+            query.stop()
+            number += 1
+            print(f"{number} runs: {dict(zip(FIGURES, seen[-1][1:], strict=True))}", flush=True)
+        observer.close()
+        spark.stop()
+    return seen, taken, number
+
+
+def compared(seen):
+    """Each figure's median in the last third, and that over its median in the third before."""
+    third = len(seen) // 3
+    middle, last = seen[third : 2 * third], seen[2 * third :]
+    for i, figure in enumerate(FIGURES, 1):
+        before, after = (statistics.median(row[i] for row in part) for part in (middle, last))
+        yield figure, before, after, after / before if before else 1.0
+
+
+def plotted(seen, path):
+    """A picture with a panel for each group of figures."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    panels = (FIGURES[:3], FIGURES[3:5], FIGURES[5:7])
+    figure, axes = plt.subplots(len(panels), 1, figsize=(8, 7), sharex=True)
+    for axis, names in zip(axes, panels, strict=True):
+        for name in names:
+            at = FIGURES.index(name) + 1
+            axis.plot([row[0] / 60 for row in seen], [row[at] for row in seen], label=name)
+        axis.set_ylim(bottom=0)
+        axis.legend(loc="lower right", fontsize=8)
+    axes[-1].set_xlabel("minutes")
+    figure.tight_layout()
+    figure.savefig(path, dpi=100)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m bench.soak")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--rows", type=int, default=28_000, help="a second")
+    parser.add_argument("--plot", type=Path)
+    parser.add_argument("--csv", type=Path)
+    asked = parser.parse_args()
+    seen, taken, runs = soak(asked.minutes, asked.rows)
+    print(f"{asked.minutes:g} minutes, {taken:,} rows, {runs} runs of the query")
+    print("| figure | second third | last third | ratio |\n|---|---|---|---|")
+    for figure, before, after, ratio in compared(seen):
+        print(f"| {figure} | {before:,.0f} | {after:,.0f} | {ratio:.2f} |")
+    if asked.csv:
+        with asked.csv.open("w", newline="") as file:
+            csv.writer(file).writerows([("seconds", *FIGURES), *seen])
+    if asked.plot:
+        plotted(seen, asked.plot)
+
+
+if __name__ == "__main__":
+    main()
