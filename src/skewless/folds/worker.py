@@ -24,7 +24,7 @@ class FoldJob:
     """Folds bound to the columns of a batch.
 
     inputs: per fold, the positions of its columns in a batch of messages
-    most_keys, most_bytes: when a worker holds more partials than this, it hands them on
+    most_keys, most_bytes: when a worker holds more partials than this, it flushes them
     hottest: is told how many messages each key of a batch has
     """
 

@@ -261,8 +261,8 @@ class Grouping:
             f"1. Route: scheme {self.scheme.spec} gives each row one of {self.workers} workers "
             f"by the hash of {routing}, in {way}.\n"
             f"2. Shuffle: each row goes to its worker's partition, with {columns} only.\n"
-            f"3. Fold: each worker folds its rows into one partial per key ({names}), and hands "
-            f"its partials on early beyond {self.most_keys:,} keys or {self.most_bytes:,} bytes.\n"
+            f"3. Fold: each worker folds its rows into one partial per key ({names}), and flushes "
+            f"its partials early beyond {self.most_keys:,} keys or {self.most_bytes:,} bytes.\n"
             f"4. Merge: after a shuffle of the partials, {merging}."
         )
 

@@ -51,7 +51,7 @@ class Record:
     loads: messages per worker; busy_s: seconds in which each of them folded
     imbalance, stddev, stddev_percent: of the loads, as in `skewless.measures`
     partials: what the workers handed to the merge: distinct pairs of key and worker, and more
-        than that only if workers handed partials on early (`flushes` times)
+        than that only if workers flushed partials early (`flushes` times)
     keys: distinct keys of this run or batch, as Spark counted them at the merge (late ones, which
         it drops, are left out); None if the query keeps other state besides
     replication: partials ÷ keys, the workers per key

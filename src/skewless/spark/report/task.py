@@ -48,7 +48,7 @@ class WorkerReport(NamedTuple):
     """What one worker did in one run or micro-batch.
 
     busy_s is the time in which it folded, without waiting for messages; flushes are the times it
-    handed its partials on early. Times are seconds since 1970. hot are its hottest keys by name
+    flushed its partials early. Times are seconds since 1970. hot are its hottest keys by name
     with the messages of each, where somebody asked for them.
     """
 
