@@ -28,9 +28,12 @@ env/bin/python -m zipfile -e "$wheel" unpacked
 cp "$OLDPWD/scripts/submitted.py" .
 other=()
 if [ "$(id -u)" = 0 ]; then
-  other=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+  other=(runuser -u nobody --)
   chmod 755 "$work"
-  "${other[@]}" env/bin/python -c "" 2>/dev/null || { other=(); echo "wheel: other users may not run $(readlink -f env/bin/python), so root submits"; }
+  if ! "${other[@]}" env/bin/python -c "" 2>/dev/null; then
+    other=()
+    echo "wheel: nobody else may run $(readlink -f env/bin/python), so root submits"
+  fi
 fi
 spark_home=$(env/bin/python -c 'import pyspark, pathlib; print(pathlib.Path(pyspark.__file__).parent)')
 mkdir -p "$spark_home/work" scratch # where a local cluster keeps what its executors write
