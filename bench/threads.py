@@ -37,7 +37,8 @@ SETTLED_S = 1.0
 
 def source(spark):
     """A micro-batch of some rows whenever the last is done."""
-    rows = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS).load()
+    rate = spark.readStream.format("rate-micro-batch").option("numPartitions", 1)
+    rows = rate.option("rowsPerBatch", ROWS).load()
     word = F.concat(F.lit("w"), F.col("value") % 17)
     return rows.select(word.alias("w"), word.alias("s"), F.col("value").alias("n"))
 
@@ -132,7 +133,8 @@ def main():
     ways = [plain_fold, plain_map] if options.plain else [native, in_python, mapped]
     console, seen, early, done = Console(width=110), [], Counter(), 0
     with local_session(WORKERS) as spark, tempfile.TemporaryDirectory() as folder:
-        spark.sparkContext.setLogLevel("ERROR")
+        spark.sparkContext.setLogLevel("OFF")  # a query that is stopped complains
+        spark.conf.set("spark.sql.shuffle.partitions", "1")  # many batches, not many tasks
         jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
         observer = Observer()
         for number in range(options.restarts):
@@ -146,8 +148,7 @@ def main():
             )
             if number == options.restarts // 2:
                 early = kinds(spark)
-            if (number + 1) % max(1, options.restarts // 20) == 0:
-                print(seen[-1], flush=True)
+            print(seen[-1], flush=True)
         late = kinds(spark)
     shown = seen[:: max(1, len(seen) // 10)] + seen[-1:]
     console.print(table(f"{done} micro-batches, {len(seen)} starts", shown))

@@ -66,6 +66,9 @@ SETTINGS = {
     "spark.sql.caseSensitive": ("false", "true"),
     "spark.sql.execution.arrow.maxRecordsPerBatch": ("1000", "1", "3"),
     "spark.sql.execution.arrow.useLargeVarTypes": ("false", "true"),
+    # Compiling Java takes most of the time of so small a query: one of three does.
+    "spark.sql.codegen.wholeStage": ("false", "false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "NO_CODEGEN", "FALLBACK"),
 }
 # What ours may refuse although Spark takes it: each is one sentence, and each has a reason.
 REFUSALS = (
@@ -88,6 +91,7 @@ class Case:
     action: str
     key: tuple[int, ...]
     folded: tuple[tuple[str, int], ...]
+    expressions: bool  # whether folds are given Columns or names
     scheme: str
     workers: int
     seed: int
@@ -127,6 +131,7 @@ def cases(draw: Any) -> Case:
         action=action,
         key=tuple(draw(st.lists(places, min_size=1, max_size=2, unique=True))),
         folded=tuple(chosen) or (("count", 0),),
+        expressions=draw(st.booleans()),
         scheme=draw(st.sampled_from(ONE_WORKER if action == "apply" else SCHEMES)),
         workers=draw(st.integers(3, 5)),
         seed=draw(st.integers(0, 3)),
@@ -213,7 +218,8 @@ def as_ours(case: Case, spark: Any) -> Any:
         made = []
         for number, (how, i) in enumerate(case.folded):
             column = quoted(case.columns[i][0])
-            fold = Rows(column) if how == "own" else getattr(folds, how)(column)
+            given = F.col(column) if case.expressions else column
+            fold = Rows(column) if how == "own" else getattr(folds, how)(given)
             made.append(fold.alias(f"r{number}"))
         return shown(group(df, keys, *way, seed=case.seed).fold(*made))
     if case.action == "apply":
