@@ -81,6 +81,11 @@ REFUSALS = (
 )
 
 
+# What Spark fails at although ours does not: it groups by intervals of the calendar, which have no
+# order, only with aggregates for which it need not sort.
+FAILURES = ("Type PhysicalCalendarIntervalType does not support ordered operations",)
+
+
 @dataclass(frozen=True)
 class Case:
     """One computation on one table under some settings."""
@@ -253,6 +258,8 @@ def difference(case: Case, spark: Any) -> str | None:
     if isinstance(plain, Exception):
         if isinstance(ours, Exception):
             return None if alike(plain, ours) else f"Spark raises {plain!r}, ours {ours!r}"
+        if any(failure in str(plain) for failure in FAILURES):
+            return None
         return f"Spark raises {str(plain)[:300]}, ours gives {ours}"
     if isinstance(ours, Exception):
         said = str(ours)
