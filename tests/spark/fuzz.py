@@ -66,16 +66,26 @@ SETTINGS = {
     "spark.sql.caseSensitive": ("false", "true"),
     "spark.sql.execution.arrow.maxRecordsPerBatch": ("1000", "1", "3"),
     "spark.sql.execution.arrow.useLargeVarTypes": ("false", "true"),
+    # Compiling Java takes most of the time of so small a query: one of three does.
+    "spark.sql.codegen.wholeStage": ("false", "false", "true"),
+    "spark.sql.codegen.factoryMode": ("NO_CODEGEN", "NO_CODEGEN", "FALLBACK"),
 }
 # What ours may refuse although Spark takes it: each is one sentence, and each has a reason.
 REFUSALS = (
     "has the collation",
     "cannot fold column",
     "cannot be handed to Python",
+    "of type variant cannot be a key",  # by which Spark groups neither
     "Two columns of the result would be called",
     "The key has two columns called",
+    "[AMBIGUOUS_REFERENCE]",
     "columns called",
 )
+
+
+# What Spark fails at although ours does not: it groups by intervals of the calendar, which have no
+# order, only with aggregates for which it need not sort.
+FAILURES = ("Type PhysicalCalendarIntervalType does not support ordered operations",)
 
 
 @dataclass(frozen=True)
@@ -88,6 +98,7 @@ class Case:
     action: str
     key: tuple[int, ...]
     folded: tuple[tuple[str, int], ...]
+    expressions: bool  # whether folds are given Columns or names
     scheme: str
     workers: int
     seed: int
@@ -127,6 +138,7 @@ def cases(draw: Any) -> Case:
         action=action,
         key=tuple(draw(st.lists(places, min_size=1, max_size=2, unique=True))),
         folded=tuple(chosen) or (("count", 0),),
+        expressions=draw(st.booleans()),
         scheme=draw(st.sampled_from(ONE_WORKER if action == "apply" else SCHEMES)),
         workers=draw(st.integers(3, 5)),
         seed=draw(st.integers(0, 3)),
@@ -199,6 +211,9 @@ def as_spark(case: Case, spark: Any) -> Any:
         names = [case.columns[i][0] for i in case.key] + [f"r{i}" for i in range(len(aggregates))]
         return shown(grouped.agg(*aggregates).toDF(*names))
     if case.action == "apply":
+        if any("map" in case.columns[i][1] for i in case.key):
+            # Its applyInArrow tells maps apart by the order of their entries, its agg does not.
+            return shown(grouped.agg(F.count(F.lit(1)).alias("n")).select("n"))
         return shown(grouped.applyInArrow(size_of, "n long"))
     return shown(
         grouped.agg(F.count(F.lit(1)).alias("n"), F.lit(1).alias("workers")).select("n", "workers")
@@ -213,7 +228,8 @@ def as_ours(case: Case, spark: Any) -> Any:
         made = []
         for number, (how, i) in enumerate(case.folded):
             column = quoted(case.columns[i][0])
-            fold = Rows(column) if how == "own" else getattr(folds, how)(column)
+            given = F.col(column) if case.expressions else column
+            fold = Rows(column) if how == "own" else getattr(folds, how)(given)
             made.append(fold.alias(f"r{number}"))
         return shown(group(df, keys, *way, seed=case.seed).fold(*made))
     if case.action == "apply":
@@ -247,6 +263,8 @@ def difference(case: Case, spark: Any) -> str | None:
     if isinstance(plain, Exception):
         if isinstance(ours, Exception):
             return None if alike(plain, ours) else f"Spark raises {plain!r}, ours {ours!r}"
+        if any(failure in str(plain) for failure in FAILURES):
+            return None
         return f"Spark raises {str(plain)[:300]}, ours gives {ours}"
     if isinstance(ours, Exception):
         said = str(ours)

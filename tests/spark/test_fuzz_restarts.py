@@ -35,6 +35,7 @@ FOLDS = {
     "longest": (Longest, lambda: F.max(F.length("s")).cast("long")),
 }
 IN_PYTHON = ("rows", "rows of s", "longest")
+CASES = 8
 KINDS = ("int", "long", "double", "decimal(10,2)")
 # What Spark says by itself of state that another query left.
 SPARKS_OWN = ("state schema", "StateSchema", "STATE_STORE", "STATEFUL_OPERATOR", "STREAMING_STATE")
@@ -131,5 +132,5 @@ def difference(spark: Any, first: Stream, then: Stream) -> str | None:
 
 @pytest.mark.timeout(60 * MINUTES + 600)
 def test_a_restart_is_exact_or_one_sentence(spark):
-    found = differences(restarts(), lambda pair: difference(spark, *pair), 3)
+    found = differences(restarts(), lambda pair: difference(spark, *pair), CASES, threads=3)
     assert not found, "\n\n".join(found)

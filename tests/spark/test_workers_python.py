@@ -1,8 +1,11 @@
 """Whether Spark's workers have the package is found out before any job, and said in a sentence."""
 
+import contextlib
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -35,6 +38,29 @@ def test_another_version_at_the_workers_is_one_sentence(spark, monkeypatch):
     monkeypatch.setattr(workers_python, "_ASKED", set())
     with pytest.raises(SkewlessError, match=f"has skewless {__version__}, where the driver has 9"):
         check_workers_python(spark, "9.9.9")
+
+
+class Slow:
+    """A session whose only job ends when two of its kind have begun, or not at all."""
+
+    begun = threading.Barrier(2)
+
+    def range(self, count):
+        return self
+
+    def mapInArrow(self, function, schema):
+        return self
+
+    def collect(self):
+        with contextlib.suppress(threading.BrokenBarrierError):
+            Slow.begun.wait(0.3)
+        return [{"version": __version__}]
+
+
+def test_sessions_of_two_threads_may_ask_at_once():
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(check_workers_python, Slow(), __version__) for _ in range(2)]
+    assert [each.result() for each in asked] == [None, None]
 
 
 def test_workers_without_the_package_are_one_sentence(tmp_path):

@@ -7,6 +7,7 @@ need the package there, so its function travels by value.
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 from weakref import WeakSet
@@ -19,12 +20,17 @@ from pyspark.sql import SparkSession
 from skewless.errors import SkewlessError
 
 _ASKED: WeakSet[SparkSession] = WeakSet()
+_ASKS = threading.Lock()  # what travels by value is a setting of the whole process
 
 
 def check_workers_python(spark: SparkSession, version: str) -> None:
     """Refuse a Spark whose workers lack this package or have another version of it."""
-    if spark in _ASKED:
-        return
+    with _ASKS:
+        if spark not in _ASKED:
+            _ask_once(spark, version)
+
+
+def _ask_once(spark: SparkSession, version: str) -> None:
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
