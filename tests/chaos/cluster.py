@@ -61,7 +61,7 @@ def targets(fault: str, of: psutil.Process | None = None) -> list[psutil.Process
             line = " ".join(process.cmdline())
             if "CoarseGrainedExecutorBackend" in line:
                 executors.append(process)
-            elif DAEMON in line:
+            elif f"-m {DAEMON}" in line:  # the driver's line has it too, as a setting
                 above = process.parent()
                 (daemons if above and above.name() == "java" else workers).append(process)
     kinds = {"executor": executors, "daemon": daemons, "python worker": workers}
