@@ -16,8 +16,14 @@ from skewless.spark.observe.prometheus import Endpoint
 from skewless.spark.report.codec import UnreadableError, unpack
 
 SOURCES = sorted((Path(__file__).parents[1] / "src").rglob("*.py"))
-# Checks of one's own schemes, the state of folds of one's own, and code sent to one's own workers.
-PICKLING = {"schemes/check.py", "folds/per_key.py", "spark/input/workers_python.py"}
+# Compiled code, which is trusted like source code; checks of one's own schemes; the state of folds
+# of one's own; code sent to one's own workers.
+PICKLING = {
+    "compiled/cache.py",
+    "schemes/check.py",
+    "folds/per_key.py",
+    "spark/input/workers_python.py",
+}
 
 
 def sources_with(pattern):

@@ -13,6 +13,7 @@ from skewless.errors import SkewlessError, unknown
 
 T = TypeVar("T")
 
+_LARGEST = (1 << 63) - 1  # what arrays and kernels count with
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -99,9 +100,16 @@ def convert(value: str, hint: Any, where: str) -> Any:
             number = float(value)
             if number != int(number):
                 raise ValueError
-            return int(value) if value.lstrip("-").isdigit() else int(number)
+            whole = int(value) if value.lstrip("-").isdigit() else int(number)
+            if abs(whole) > _LARGEST:
+                raise SkewlessError(
+                    f"{where} takes a whole number up to {_LARGEST}, not '{value}'."
+                )
+            return whole
         if hint is float:
             return float(value)
+    except SkewlessError:
+        raise
     except (ValueError, KeyError, OverflowError):
         article = {bool: "true or false", int: "a whole number", float: "a number"}[hint]
         raise SkewlessError(f"{where} takes {article}, not '{value}'.") from None

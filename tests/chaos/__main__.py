@@ -21,7 +21,7 @@ from tests.chaos import cluster, damage, disks, drivers, jobs
 from tests.chaos.outcome import Outcome, line, summary, table
 from tests.chaos.streams import FOUND
 
-LIMIT_S = 300  # a round that takes longer hangs
+LIMIT_S = 600  # a round that takes longer hangs
 KINDS = ("cluster", "driver", "cluster", "cluster", "driver", "cluster", "driver", "cluster",
          "disk", "cluster", "driver", "two drivers")  # fmt: skip
 ON_CLUSTER = [

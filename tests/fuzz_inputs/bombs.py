@@ -19,8 +19,8 @@ from skewless.streams import stream_of
 from tests.fuzz_inputs.mutate import bomb
 
 LIMIT_BYTES = 3 << 30  # of addresses; libraries take half of that before anything is read
-WIDE_ROWS = 32  # of 64 MiB each
-TEN_GB, MANY_LINES = 10 * 1000**3, 200 * 1000**2
+WIDE_ROWS = 24  # of 64 MiB each
+TEN_GB, MANY_LINES = 10 * 1000**3, 60 * 1000**2
 
 
 def streams(text: str) -> Callable[[Path], object]:

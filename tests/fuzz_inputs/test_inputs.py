@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skewless import route
 from skewless.apps.learning import Learned, LearningFolder
 from skewless.errors import SkewlessError
 from skewless.schemes import SCHEMES, scheme_of
@@ -90,10 +92,20 @@ def test_a_name_with_control_characters_stays_on_its_line():
     assert str(error.value).startswith("There is no stream 'zi\\npf\\x1b[31m'")
 
 
-@pytest.mark.parametrize("spec", ["bounded-hash:points=1e12", "bounded-hash:points=1e25"])
-def test_a_table_that_would_fill_the_memory_is_refused(spec):
+def test_a_table_that_would_fill_the_memory_is_refused():
     with pytest.raises(SkewlessError, match="must be at most 50,000,000"):
-        scheme_of(spec).plan(7, 1)
+        scheme_of("bounded-hash:points=1e12").plan(7, 1)
+
+
+def test_whole_numbers_are_those_that_kernels_count_with():
+    with pytest.raises(SkewlessError, match=r"up to 9223372036854775807, not '9{20}'"):
+        scheme_of("d-choices:refresh=99999999999999999999")
+
+
+def test_a_half_life_without_end_fades_nothing():
+    keys = np.arange(40, dtype=np.uint64) % 7
+    routed = route(keys, "graded-planned:learn=12,relearn=12,half_life=1e300", 3)
+    assert routed.size == keys.size
 
 
 def test_counters_that_would_fill_the_memory_are_refused():

@@ -5,6 +5,7 @@ Hadoop's own viewfs stands for an object store: a scheme that Python cannot open
 
 from __future__ import annotations
 
+import uuid
 from collections import Counter
 
 import pytest
@@ -18,17 +19,18 @@ from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_again
 
 pytestmark = pytest.mark.skipif(ON_CONNECT, reason="sets Hadoop's own configuration")
-LINK = "fs.viewfs.mounttable.store.link./data"
 
 
 @pytest.fixture
 def store(spark, tmp_path):
-    """The address of a folder in the store."""
+    """The address of a folder in a store of its own, for Hadoop keeps what it opened by name."""
+    name = f"store{uuid.uuid4().hex}"
+    link = f"fs.viewfs.mounttable.{name}.link./data"
     configuration = spark.sparkContext._jsc.hadoopConfiguration()
     (tmp_path / "store").mkdir()
-    configuration.set(LINK, f"file:{tmp_path}/store")
-    yield "viewfs://store/data"
-    configuration.unset(LINK)
+    configuration.set(link, f"file:{tmp_path}/store")
+    yield f"viewfs://{name}/data"
+    configuration.unset(link)
 
 
 @pytest.mark.parametrize("fold", [folds.count(), Longest()], ids=["Spark's state", "our own state"])

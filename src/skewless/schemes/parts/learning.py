@@ -72,6 +72,8 @@ def faded_messages(report: LearningReport, half_life: float | None) -> float:
     if half_life is None:
         return float(report.messages[0])
     kept, sources = 0.5 ** (1 / half_life), float(report.sources[0])
+    if kept == 1:  # so long that nothing fades
+        return float(report.messages[0])
     return sources * (1 - kept ** (float(report.messages[0]) / sources)) / (1 - kept)
 
 

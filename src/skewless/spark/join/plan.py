@@ -295,8 +295,9 @@ def _read(facts: Mapping[str, Any]) -> JoinPlan:
     arrays = {
         name: np.array(facts[name], np.int32 if "slots" in name else None) for name in _ARRAYS
     }
-    for name in ("stripes_left", "stripes_right"):
-        arrays[name] = arrays[name].astype(np.int64)
+    with np.errstate(invalid="ignore"):  # what is no number is refused with the rest
+        for name in ("stripes_left", "stripes_right"):
+            arrays[name] = arrays[name].astype(np.int64)
     return JoinPlan(
         kind=kind_of(facts["how"]),
         pairs=tuple((a, b) for a, b in facts["pairs"]),
