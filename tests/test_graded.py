@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
+from skewless.schemes import loops
 from skewless.schemes.graded import GAIN, WIDTH, GradedChoices
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
@@ -92,8 +93,9 @@ def test_costs_and_capacities_equal_the_naive_twin(keys, workers, seed, data):
     scheme = GradedChoices()
     plan = scheme.plan(workers, seed, capacities)
     out, tally = weighted(scheme, plan, keys, weights)
+    rates = capacities / capacities.mean()
     expected, loads = naive.trace(
-        scheme, keys.tolist(), weights.tolist(), capacities.tolist(), workers, seed
+        scheme, keys.tolist(), weights.tolist(), rates.tolist(), workers, seed
     )
     assert out.tolist() == expected
     assert tally.loads == pytest.approx(loads)
@@ -114,6 +116,18 @@ def test_bursts_equal_the_naive_twin(ballast, workers):
     out, tally = weighted(scheme, scheme.plan(workers, 0), keys, np.ones(keys.size))
     assert out.tolist() == naive.route(scheme, keys.tolist(), workers, 0, 0)
     assert tally.moved[:, WIDTH].max() > 1
+
+
+def test_routing_in_blocks_is_choosing_one_by_one():
+    keys = bursts(4, 5_000, 0.3)
+    scheme = GradedChoices()
+    plan = scheme.plan(7, 0)
+    blocks, _ = weighted(scheme, plan, keys, np.ones(keys.size))
+    one_by_one = np.empty(keys.size, np.int32)
+    loop = loops.specialise(loops.route, GradedChoices)
+    times = np.arange(keys.size, dtype=np.float64)
+    loop(plan, scheme.tally(plan, 0), keys, np.ones(keys.size), times, one_by_one)
+    assert blocks.tolist() == one_by_one.tolist()
 
 
 def test_a_burst_beside_much_ballast_is_not_spread_over_all_workers():

@@ -12,18 +12,17 @@ def route(scheme, keys, workers, seed, source):
     return trace(scheme, keys, [1.0] * len(keys), [1.0] * workers, workers, seed)[0]
 
 
-def trace(scheme, keys, weights, capacities, workers, seed):
+def trace(scheme, keys, weights, rates, workers, seed):
     """Workers of the messages and the faded loads, by plain loops over whole orders of choices."""
     loads = [0.0] * workers
-    efforts = [sum(capacities) / workers / each for each in capacities]
     rows = [{}, {}]
-    gain, growth = 1.0, 2.0 ** (1 / min(scheme.half_life, 1e7 / workers))
+    gain, growth = 1.0, 2.0 ** (1 / (min(scheme.half_life, 1e7 / workers) * workers))
     mean, messages, ballast, hottest = 0.0, 0.0, 0.0, 0.0
     moved = {}
     out = []
     for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
         if number % workers == 0:
-            gain *= growth
+            gain *= growth**workers
             laggard = min(range(workers), key=lambda w: loads[w])
             total = mean * workers
             message = gain * (total / messages) if total else gain
@@ -39,13 +38,13 @@ def trace(scheme, keys, weights, capacities, workers, seed):
         for row, column, old in zip(rows, columns, held, strict=True):
             row[column] = max(old, raised)
         count = max(0.0, single(min(held) - single(added)))
-        mean += added * (1 / workers)
+        mean += added / workers
         messages += gain
         hottest = max(hottest, count)
-        hot = count >= heat
-        ballast += added if hot else 0.0
         steps = 1 / max(1, logarithm(heat) - logarithm(cold))
         grade = min(1.0, max(0.0, (logarithm(heat) - logarithm(count)) * steps))
+        hot = grade == 0
+        ballast += added if hot else 0.0
         full, low = mean + grade * wide, mean - (1 + grade) * wide
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
@@ -75,7 +74,7 @@ def trace(scheme, keys, weights, capacities, workers, seed):
             if worker != home:
                 place = (hashed >> 16 & 0xFFFFFFFF, worker, nth, width, used | {nth})
                 moved[hashed % PLACES] = place
-        loads[worker] += added * efforts[worker]
+        loads[worker] += added / rates[worker]
         out.append(worker)
     return out, loads
 

@@ -30,7 +30,6 @@ from skewless.hashing import (
     least_prime,
     next_choice,
     scale,
-    second_choice,
     stride,
 )
 from skewless.schemes.api import (
@@ -53,12 +52,13 @@ HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, m
 MOVED = 1 << 14  # places in which keys that moved are remembered
 LOOKS = 32  # of a key's choices are looked at, from where it is, for one that it has used before
 KNOWN = 64  # of its choices are known as used or not; beyond, all count up to the furthest
+BLOCK = 256  # messages are hashed at a time
 TAG, WORKER, NTH, WIDTH = range(4)  # columns of `moved`
 # What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
 MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
-# What `band` holds until it is renewed: a hot key's load and its bits, the grade of one bit, the
+# What `band` holds until it is renewed: the bits of a hot key's load, the grade of one bit, the
 # band's half width.
-HEAT, HEAT_BITS, GRADE, WIDE = range(4)
+HEAT_BITS, GRADE, WIDE = range(3)
 _LARGEST_GAIN = 2.0**60
 
 
@@ -66,25 +66,25 @@ class GradedPlan(NamedTuple):
     """Seeds, the target, and what earlier batches left uneven."""
 
     workers: I64  # [1]
-    part: F64  # [1] 1 ÷ workers
     prime: I64  # [1] least prime ≥ workers
     seeds: U64  # [2]
     target: F64  # [1]
-    growth: F64  # [1] of the gain, per renewal
-    efforts: F64  # [W] mean capacity ÷ capacity
+    growth: F64  # [1] of the gain, per message
+    rates: F64  # [W] capacity ÷ mean capacity
     start: F64  # [W] a source's share of what earlier batches left uneven
 
 
 class GradedTally(NamedTuple):
     """Faded loads of workers and keys, the band around their mean, and who moved where."""
 
-    loads: F64  # [W] load ÷ capacity, times mean capacity
+    loads: F64  # [W] load ÷ rate
     sums: F64  # [5] see above
-    band: F64  # [4] see above
+    band: F64  # [3] see above
     laggard: I64  # [2] the worker that lags, messages until it and the band are renewed
     counts: F32  # [2, columns] loads of keys
     moved: I32  # [MOVED, 4] bits of a key's hash, where it is, which of its choices, of how many
     used: U64  # [MOVED] which of the first KNOWN choices the key has used, as bits
+    hashes: U64  # [2, BLOCK] room for `route`
 
 
 class GradedReport(NamedTuple):
@@ -111,7 +111,7 @@ def _renew(plan: Any, tally: Any) -> None:
     """Let everything fade, find the worker that lags, and set the band: once in W messages."""
     loads, sums, band = tally.loads, tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
-    sums[GAIN] *= plan.growth[0]
+    sums[GAIN] *= math.pow(plan.growth[0], float(workers))
     if sums[GAIN] > _LARGEST_GAIN:
         _divide_down(tally, _LARGEST_GAIN)
     lowest = 0
@@ -125,9 +125,9 @@ def _renew(plan: Any, tally: Any) -> None:
     if total > 0:
         message *= total / sums[MESSAGES]
         repaid = min(1.0, sums[BALLAST] / (ENOUGH * total))
-    band[HEAT] = max(message, HOT * max(mean, sums[HOTTEST]))
-    band[HEAT_BITS] = _bits(band[HEAT])
-    band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - _bits(target * band[HEAT]))
+    heat = max(message, HOT * max(mean, sums[HOTTEST]))
+    band[HEAT_BITS] = _bits(heat)
+    band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - _bits(target * heat))
     band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
 
 
@@ -142,23 +142,31 @@ def _divide_down(tally: Any, by: float) -> None:
 
 
 @inlined
+def _second(hashed: np.uint64, first: np.int64, workers: np.int64) -> np.int64:
+    """The second choice, from its hash."""
+    second = scale(hashed, np.uint64(workers - 1))
+    return second + np.int64(second >= first)
+
+
+@inlined
 def _look_on(
     plan: Any,
     loads: F64,
-    key: np.uint64,
+    hashed: np.uint64,
     first: np.int64,
     place: tuple[np.int64, np.int64, np.int64, np.uint64],
     limits: tuple[float, float],
 ) -> tuple[np.int64, np.int64, np.int64]:
     """The next of the key's own workers below the mean, else one that is not full, else a new one.
 
-    `place` is a worker, which of the key's choices it is, the furthest it has used, and which of
-    those before; `limits` are the mean, and the load at which a worker is full.
+    `hashed` is the hash of its second choice; `place` is a worker, which of the key's choices it
+    is, the furthest it has used, and which of those before; `limits` are the mean, and the load at
+    which a worker is full.
     """
     workers, prime = plan.workers[0], plan.prime[0]
     worker, nth, width, used = place
     mean, full = limits
-    step = stride(first, second_choice(key, plan.seeds, workers, first), prime)
+    step = stride(first, _second(hashed, first, workers), prime)
     other, number = worker, nth
     fits = loads[worker] < full
     for _ in range(min(int(width) - 1, LOOKS)):
@@ -181,25 +189,25 @@ def _look_on(
 
 
 @inlined
-def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
+def _send(plan: Any, tally: Any, hashed: np.uint64, other: np.uint64, weight: float) -> np.int64:
     """Where the key is, unless that worker is full for a key as hot as this or another lags.
 
-    What most messages need is computed without a branch: a wrong guess of the processor costs as
-    much as all of it.
+    `hashed` and `other` are the hashes of the key's first two choices. What most messages need is
+    computed without a branch: a wrong guess of the processor costs as much as all of it.
     """
     loads, sums, band, laggard = tally.loads, tally.sums, tally.band, tally.laggard
     workers = plan.workers[0]
     if laggard[1] == 0:
         _renew(plan, tally)
     laggard[1] -= 1
-    hashed = hash_long(key, plan.seeds[0])
     added = sums[GAIN] * weight
-    mean = sums[MEAN] + added * plan.part[0]
+    mean = sums[MEAN] + added / workers
     sums[MEAN] = mean
     sums[MESSAGES] += sums[GAIN]
     count = np.float64(add(tally.counts, hashed, added))
     sums[HOTTEST] = max(sums[HOTTEST], count)
-    hot = count >= band[HEAT]
+    grade = min(1.0, max(0.0, (band[HEAT_BITS] - _bits(count)) * band[GRADE]))
+    hot = grade == 0.0
     sums[BALLAST] += added if hot else 0.0
     first = scale(hashed, np.uint64(workers))
     tag = np.int32(hashed >> np.uint64(16))
@@ -209,9 +217,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     known = (found == tag) & (furthest > 0)
     worker = there if known else first
     width = furthest if known else np.int64(1)
-    grade = min(1.0, max(0.0, (band[HEAT_BITS] - _bits(count)) * band[GRADE]))
-    full = mean + grade * band[WIDE]
-    low = mean - (1.0 + grade) * band[WIDE]
+    full, low = mean + grade * band[WIDE], mean - (1.0 + grade) * band[WIDE]
     lowest, load = loads[laggard[0]], loads[worker]
     if lowest < low or load >= (mean if width > 1 else full):
         before = worker
@@ -221,20 +227,45 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
             worker = laggard[0]
         else:
             if lowest < low and workers > 1:
-                second = second_choice(key, plan.seeds, workers, first)
+                second = _second(other, first, workers)
                 if loads[second] < min(low, loads[worker]):
                     worker, nth, width = second, np.int64(2), max(width, np.int64(2))
                 elif loads[first] < min(low, loads[worker]):
                     worker, nth = first, np.int64(1)
             if loads[worker] >= (mean if width > 1 else full):
                 place, limits = (worker, nth, width, used), (mean, full)
-                worker, nth, width = _look_on(plan, loads, key, first, place, limits)
+                worker, nth, width = _look_on(plan, loads, other, first, place, limits)
             if worker != before:
                 moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
                 tally.used[number] = used | _bit(nth)
         load = loads[worker]
-    loads[worker] = load + added * plan.efforts[worker]
-    return int(worker)
+    loads[worker] = load + added / plan.rates[worker]
+    return worker
+
+
+@inlined
+def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
+    """The worker of a message."""
+    hashed, other = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
+    return int(_send(plan, tally, hashed, other, weight))
+
+
+@compiled
+def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
+    """`choose` for many: a block is hashed first, many keys at once.
+
+    So when the processor has guessed wrong where a message goes, it need not wait for the hash.
+    """
+    hashes = tally.hashes
+    step = 1 if weights.size == keys.size else 0
+    for start in range(0, keys.size, BLOCK):
+        stop = min(start + BLOCK, keys.size)
+        for i in range(start, stop):
+            hashes[0, i - start] = hash_long(keys[i], plan.seeds[0])
+            hashes[1, i - start] = hash_long(keys[i], plan.seeds[1])
+        for i in range(start, stop):
+            hashed, other = hashes[0, i - start], hashes[1, i - start]
+            out[i] = _send(plan, tally, hashed, other, weights[i * step])
 
 
 @compiled
@@ -242,8 +273,8 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
     """Probing: the load of a worker becomes the true one, and the mean follows."""
     if kind == TRUE_LOAD:
         load = signal[0] * tally.sums[GAIN]
-        change = (load - tally.loads[worker]) / plan.efforts[worker]
-        tally.sums[MEAN] += change * plan.part[0]
+        change = (load - tally.loads[worker]) * plan.rates[worker]
+        tally.sums[MEAN] += change / plan.workers[0]
         tally.loads[worker] = load
 
 
@@ -261,6 +292,7 @@ class GradedChoices(Scheme):
     name: ClassVar[str] = "graded"
     knows_costs: ClassVar[bool] = True
     choose: ClassVar[Any] = staticmethod(choose)
+    route: ClassVar[Any] = staticmethod(route)
     hear: ClassVar[Any] = staticmethod(hear)
 
     def __post_init__(self) -> None:
@@ -281,26 +313,26 @@ class GradedChoices(Scheme):
         rates = np.ones(workers) if capacities is None else np.asarray(capacities, np.float64)
         return GradedPlan(
             workers=np.array([workers]),
-            part=np.array([1.0 / workers]),
             prime=np.array([least_prime(workers)]),
             seeds=choice_seeds(seed),
             target=np.array([self.target]),
-            growth=np.array([2.0 ** (1.0 / self._half_life(workers))]),
-            efforts=rates.mean() / rates,
+            growth=np.array([2.0 ** (1.0 / (self._half_life(workers) * workers))]),
+            rates=rates / rates.mean(),
             start=np.zeros(workers),
         )
 
     def tally(self, plan: GradedPlan, source: int) -> GradedTally:
         """Nothing seen; loads from the plan."""
-        total = float((plan.start / plan.efforts).sum())
+        total = float((plan.start * plan.rates).sum())
         return GradedTally(
             loads=plan.start.copy(),
-            sums=np.array([total * plan.part[0], 1.0, total, 0.0, 0.0]),
-            band=np.zeros(4),
+            sums=np.array([total / plan.workers[0], 1.0, total, 0.0, 0.0]),
+            band=np.zeros(3),
             laggard=np.zeros(2, np.int64),
             counts=recent(),
             moved=np.zeros((MOVED, 4), np.int32),
             used=np.zeros(MOVED, np.uint64),
+            hashes=np.zeros((2, BLOCK), np.uint64),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
