@@ -95,7 +95,7 @@ def main():
                         busy, copies = told(stream, costs, workers, (speeds, 4 - speeds))
                     else:
                         result = queue(stream, scheme, cluster)
-                        busy, copies = np.array(result.utilisation), result.replication
+                        busy, copies = np.array(result.utilisation), result.balance.replication
                     row[scheme] = f"{busy.max() / busy.mean():.3f}, {copies:.2f}"
                 rows.append(row)
     title = f"max/mean of work ÷ speed, copies per key; {workers} workers"
