@@ -24,7 +24,7 @@ SMALL = {
     "d-choices": "d-choices:refresh=50",
     "distribution-aware": "distribution-aware:learn=100,theta=0.05",
     "dynamic": "dynamic:rate=20,keys=40,cycle_s=1,old_cycle_s=3,warm_up_s=2",
-    "graded": "graded:half_life=200",
+    "graded": "graded:half_life=30",
     "graded-planned": "graded-planned:learn=150",
     "proactive": "proactive:window=8,tolerance=2,epsilon=0.5",
 }

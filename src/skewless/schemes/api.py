@@ -113,8 +113,8 @@ class Scheme(Described, ABC):
     - `mark(plan, tally, worker, note) -> bool`: does a note ride on this message
     - `serve(plan, gauge, worker, key, cost, now, marked, note, signal) -> kind`, 0 = none
     - `hear(plan, tally, worker, kind, signal, now)`: a signal arrives, late, at one source
-    - `route(plan, tally, keys, weights, times, out)`: the loop over `choose`, made here; `weights`
-      may be the one weight of all messages
+    - `route(plan, tally, keys, weights, times, out)`: the loop over `choose`, made here unless the
+      class has a faster one of its own; `weights` may be the one weight of all messages
     """
 
     learns: ClassVar[Literal["nothing", "prefix", "stream"]] = "nothing"
@@ -143,7 +143,7 @@ class Scheme(Described, ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "choose" in vars(cls):
+        if "choose" in vars(cls) and "route" not in vars(cls):
             cls.route = staticmethod(specialise(loops.route, cls))
 
     def send(

@@ -2,18 +2,16 @@
 
 Every key has all workers as its choices, in an order of its own. It stays where it is until that
 worker is full for it. Then it goes to one of the workers it has used before, and to the next in its
-order only if they are full too. A worker is full for a cold key when its load exceeds the mean by a
-part of the target, for the hottest keys when it reaches the mean, and for keys between by the
-logarithm of their share. So hot keys give way to cold ones and even out whatever those do; cold
-keys stay where their hash puts them; no key uses more workers than it must. Where most of the
-stream is hot, other keys may exceed the mean for longer: the hot ones will make up for it. A worker
-that falls behind is topped up: by the hottest keys, and where there are none by keys that have it
-as their first or second choice. Nothing is planned; loads and shares fade, so drift is followed.
-The reasons and limits are in docs/graded.md.
+order only if they are full too. Around the mean load is a band of a few messages and a part of
+the target. For a cold key a worker is full at the band's upper edge, for a hot key at the mean, and
+for keys between by the logarithm of their own load. So hot keys give way to cold ones and even
+out whatever those do; cold keys stay where their hash puts them; no key uses more workers than it
+must. A worker below the band is topped up: by hot keys, and further below also by keys that have
+it as their first or second choice. Nothing is planned; everything fades, so drift is followed.
 
-What holds for every stream and source, of its faded loads: max < mean + slack + loan + 1 message,
-for no worker beyond that is ever chosen, and one below the mean always exists. The loan is nothing
-where less than 0.4 of the stream is hot.
+What holds for every stream and source, of its faded loads: max < mean + band + 1 message, for no
+worker beyond that is ever chosen, and one below the mean always exists. The rule, the reasons for
+its five constants and the proof are in docs/graded.md.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ from skewless.hashing import (
     least_prime,
     next_choice,
     scale,
-    second_choice,
     stride,
 )
 from skewless.schemes.api import (
@@ -45,29 +42,23 @@ from skewless.schemes.api import (
     Scheme,
     check_workers,
 )
-from skewless.sketch.recent import LONGEST, Recent, add, recent
+from skewless.sketch.recent import F32, LONGEST, add, divide_down, recent
 
-AIM = 0.3  # of the target is what one source allows itself above the mean
-EARLY = 1000.0  # messages ÷ mean on top of that: while loads are small, few messages are no harm,
-EARLIEST = 10.0  # but at most so many targets, or the mean,
-ENOUGH = 0.05  # where so much of the stream is ballast, which evens that out; without, AIM,
-LEAST = 0.5  # and at least so much of a message, which is what rounding leaves
-RIVAL = 1 / 2  # of the hottest key's share, or a worker's share if that is more: the heat of 1
-COLDEST = 1 / 200  # keys of this heat or less are cold
-HOT = 1 / 2  # keys of this heat or more are ballast: they go to a worker that lags
-COOLING = 0.99  # of the hottest key's share is kept when a worker that lags is looked for
-KEPT = 0.4  # of the stream as ballast is none to spare; what it has beyond that,
-LOAN = 5.0  # times the target, others may exceed the mean by; less what a key takes of a worker,
-LEAST_LOAN = 0.5  # but for every key at least this part of it
-LAGS = 0.1  # of the target is how far a worker may fall behind before hot keys are sent to it,
-BEHIND = 0.3  # before warm keys turn to it,
-FAR_BEHIND = 0.8  # before cold ones do;
-PATIENCE = 24.0  # times the ballast to spare is all this more, for that will come by itself
-FADING = 12000.0  # messages per worker after which a load counts half
+AIM = 0.35  # of the target is the band's half width: the rest is for messages and for sources
+FEW = 1.5  # messages are added to it, which are nothing later, if there is ballast to repay them:
+ENOUGH = 0.05  # of the stream, or in proportion less
+LEAST = 0.5  # of a message is added anyway, which is what rounding leaves
+HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, makes a key hot
 MOVED = 1 << 14  # places in which keys that moved are remembered
 LOOKS = 32  # of a key's choices are looked at, from where it is, for one that it has used before
 KNOWN = 64  # of its choices are known as used or not; beyond, all count up to the furthest
+BLOCK = 256  # messages are hashed at a time
 TAG, WORKER, NTH, WIDTH = range(4)  # columns of `moved`
+# What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
+MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
+# What `band` holds until it is renewed: the bits of a hot key's load, the grade of one bit, the
+# band's half width.
+HEAT_BITS, GRADE, WIDE = range(3)
 _LARGEST_GAIN = 2.0**60
 
 
@@ -78,22 +69,22 @@ class GradedPlan(NamedTuple):
     prime: I64  # [1] least prime ≥ workers
     seeds: U64  # [2]
     target: F64  # [1]
-    growth: F64  # [1] of the loads' gain, per message
+    growth: F64  # [1] of the gain, per message
     rates: F64  # [W] capacity ÷ mean capacity
     start: F64  # [W] a source's share of what earlier batches left uneven
 
 
 class GradedTally(NamedTuple):
-    """Faded loads per capacity, recent shares, the worker that lags, and who moved where."""
+    """Faded loads of workers and keys, the band around their mean, and who moved where."""
 
     loads: F64  # [W] load ÷ rate
-    sent: F64  # [3] faded load in all, faded messages in all, faded load of hot keys
-    gain: F64  # [1] of the next message in the loads
-    hottest: F64  # [1] share of the hottest key of late
-    laggard: I64  # [2] the worker that lags, messages until it is looked for again
-    shares: Recent
+    sums: F64  # [5] see above
+    band: F64  # [3] see above
+    laggard: I64  # [2] the worker that lags, messages until it and the band are renewed
+    counts: F32  # [2, columns] loads of keys
     moved: I32  # [MOVED, 4] bits of a key's hash, where it is, which of its choices, of how many
     used: U64  # [MOVED] which of the first KNOWN choices the key has used, as bits
+    hashes: U64  # [2, BLOCK] room for `route`
 
 
 class GradedReport(NamedTuple):
@@ -104,11 +95,9 @@ class GradedReport(NamedTuple):
 
 
 @inlined
-def _grade(heat: float) -> float:
-    """1 for a cold key, 0 for one of the hottest, by the logarithm between."""
-    if heat <= COLDEST:
-        return 1.0
-    return max(0.0, math.log(heat) / math.log(COLDEST))
+def _bits(load: float) -> float:
+    """A logarithm: the bits of a float are its exponent, and then its mantissa."""
+    return np.float64(np.float32(load).view(np.int32))
 
 
 @inlined
@@ -117,24 +106,67 @@ def _bit(nth: np.int64) -> np.uint64:
     return np.uint64(1) << np.uint64(nth - 1) if nth <= KNOWN else np.uint64(0)
 
 
+@compiled
+def _renew(plan: Any, tally: Any) -> None:
+    """Let everything fade, find the worker that lags, and set the band: once in W messages."""
+    loads, sums, band = tally.loads, tally.sums, tally.band
+    workers, target = plan.workers[0], plan.target[0]
+    sums[GAIN] *= math.pow(plan.growth[0], float(workers))
+    if sums[GAIN] > _LARGEST_GAIN:
+        _divide_down(tally, _LARGEST_GAIN)
+    lowest = 0
+    for worker in range(1, workers):
+        if loads[worker] < loads[lowest]:
+            lowest = worker
+    tally.laggard[0] = lowest
+    tally.laggard[1] = workers
+    mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
+    repaid = 0.0
+    if total > 0:
+        message *= total / sums[MESSAGES]
+        repaid = min(1.0, sums[BALLAST] / (ENOUGH * total))
+    heat = max(message, HOT * max(mean, sums[HOTTEST]))
+    band[HEAT_BITS] = _bits(heat)
+    band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - _bits(target * heat))
+    band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
+
+
+@compiled
+def _divide_down(tally: Any, by: float) -> None:
+    """Bring the gain back down; by a power of two, which rounds nothing."""
+    for worker in range(tally.loads.size):
+        tally.loads[worker] /= by
+    for part in range(tally.sums.size):
+        tally.sums[part] /= by
+    divide_down(tally.counts, by)
+
+
+@inlined
+def _second(hashed: np.uint64, first: np.int64, workers: np.int64) -> np.int64:
+    """The second choice, from its hash."""
+    second = scale(hashed, np.uint64(workers - 1))
+    return second + np.int64(second >= first)
+
+
 @inlined
 def _look_on(
     plan: Any,
     loads: F64,
-    key: np.uint64,
+    hashed: np.uint64,
     first: np.int64,
     place: tuple[np.int64, np.int64, np.int64, np.uint64],
     limits: tuple[float, float],
 ) -> tuple[np.int64, np.int64, np.int64]:
     """The next of the key's own workers below the mean, else one that is not full, else a new one.
 
-    `place` is a worker, which of the key's choices it is, the furthest it has used, and which of
-    those before; `limits` are the mean, and the load at which a worker is full.
+    `hashed` is the hash of its second choice; `place` is a worker, which of the key's choices it
+    is, the furthest it has used, and which of those before; `limits` are the mean, and the load at
+    which a worker is full.
     """
     workers, prime = plan.workers[0], plan.prime[0]
     worker, nth, width, used = place
     mean, full = limits
-    step = stride(first, second_choice(key, plan.seeds, workers, first), prime)
+    step = stride(first, _second(hashed, first, workers), prime)
     other, number = worker, nth
     fits = loads[worker] < full
     for _ in range(min(int(width) - 1, LOOKS)):
@@ -148,87 +180,101 @@ def _look_on(
             return other, number, width
         if not fits and loads[other] < full:
             worker, nth, fits = other, number, True
-    while loads[worker] >= full:
+    for _ in range(workers):  # enough to find one, unless a message weighs nothing
+        if loads[worker] < full:
+            break
         worker = next_choice(worker, step, workers, prime)
         nth = nth + 1 if nth < workers else np.int64(1)
     return worker, nth, max(width, nth)
 
 
 @inlined
-def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
-    """Where the key is, unless that worker is full for a key as hot as this or another lags."""
-    loads, sent, gain, laggard = tally.loads, tally.sent, tally.gain, tally.laggard
-    workers, target = plan.workers[0], plan.target[0]
-    hashed = hash_long(key, plan.seeds[0])
-    share = add(tally.shares, hashed, weight)
+def _send(plan: Any, tally: Any, hashed: np.uint64, other: np.uint64, weight: float) -> np.int64:
+    """Where the key is, unless that worker is full for a key as hot as this or another lags.
+
+    `hashed` and `other` are the hashes of the key's first two choices. What most messages need is
+    computed without a branch: a wrong guess of the processor costs as much as all of it.
+    """
+    loads, sums, band, laggard = tally.loads, tally.sums, tally.band, tally.laggard
+    workers = plan.workers[0]
     if laggard[1] == 0:
-        laggard[0] = np.argmin(loads)
-        tally.hottest[0] *= COOLING
-        laggard[1] = workers
+        _renew(plan, tally)
     laggard[1] -= 1
-    tally.hottest[0] = max(tally.hottest[0], share)
-    heat = share / max(1.0 / workers, RIVAL * tally.hottest[0])
-    hot = heat >= HOT
-    sent[0] += gain[0] * weight
-    sent[1] += gain[0]
-    if hot:
-        sent[2] += gain[0] * weight
-    mean = sent[0] / workers
-    message = gain[0] * (sent[0] / sent[1])
-    ballast = sent[2] / sent[0]
-    targets = AIM + (EARLIEST - AIM) * min(1.0, ballast / ENOUGH)
-    early = max(message, message * message * EARLY / mean)
-    grace = max(LEAST * message, min(early, min(1.0, targets * target) * mean))
-    spare = max(0.0, ballast - KEPT)
-    lag = target * (1.0 + PATIENCE * spare)
+    added = sums[GAIN] * weight
+    mean = sums[MEAN] + added / workers
+    sums[MEAN] = mean
+    sums[MESSAGES] += sums[GAIN]
+    count = np.float64(add(tally.counts, hashed, added))
+    sums[HOTTEST] = max(sums[HOTTEST], count)
+    grade = min(1.0, max(0.0, (band[HEAT_BITS] - _bits(count)) * band[GRADE]))
+    hot = grade == 0.0
+    sums[BALLAST] += added if hot else 0.0
     first = scale(hashed, np.uint64(workers))
-    worker, nth, width, used = first, np.int64(1), np.int64(1), np.uint64(1)
     tag = np.int32(hashed >> np.uint64(16))
     number = np.int64(hashed & np.uint64(MOVED - 1))
     moved = tally.moved[number]
-    if moved[TAG] == tag and moved[WIDTH] > 0:
-        worker, nth, width = np.int64(moved[WORKER]), np.int64(moved[NTH]), np.int64(moved[WIDTH])
-        used = tally.used[number]
-    lowest = loads[laggard[0]]
-    if hot and lowest < mean * (1.0 - LAGS * lag) - grace:
-        worker = laggard[0]
-    else:
+    found, there, furthest = moved[TAG], np.int64(moved[WORKER]), np.int64(moved[WIDTH])
+    known = (found == tag) & (furthest > 0)
+    worker = there if known else first
+    width = furthest if known else np.int64(1)
+    full, low = mean + grade * band[WIDE], mean - (1.0 + grade) * band[WIDE]
+    lowest, load = loads[laggard[0]], loads[worker]
+    if lowest < low or load >= (mean if width > 1 else full):
         before = worker
-        behind = mean * (1.0 - (FAR_BEHIND if heat <= COLDEST else BEHIND) * lag) - grace
-        if lowest < behind and workers > 1:
-            second = second_choice(key, plan.seeds, workers, first)
-            if loads[second] < min(behind, loads[worker]):
-                worker, nth, width = second, np.int64(2), max(width, np.int64(2))
-            elif loads[first] < min(behind, loads[worker]):
-                worker, nth = first, np.int64(1)
-        if loads[worker] >= mean:
-            full = mean + _grade(heat) * (AIM * target * mean + grace)
-            if not hot:
-                loan = max(spare - share * workers, LEAST_LOAN * spare)
-                full += LOAN * loan * target * mean
-            if width > 1 or loads[worker] >= full:
+        nth = np.int64(moved[NTH]) if known else np.int64(1)
+        used = tally.used[number] if known else np.uint64(1)
+        if lowest < low and hot:
+            worker = laggard[0]
+        else:
+            if lowest < low and workers > 1:
+                second = _second(other, first, workers)
+                if loads[second] < min(low, loads[worker]):
+                    worker, nth, width = second, np.int64(2), max(width, np.int64(2))
+                elif loads[first] < min(low, loads[worker]):
+                    worker, nth = first, np.int64(1)
+            if loads[worker] >= (mean if width > 1 else full):
                 place, limits = (worker, nth, width, used), (mean, full)
-                worker, nth, width = _look_on(plan, loads, key, first, place, limits)
-        if worker != before:
-            moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
-            tally.used[number] = used | _bit(nth)
-    loads[worker] += gain[0] * weight / plan.rates[worker]
-    gain[0] *= plan.growth[0]
-    if gain[0] > _LARGEST_GAIN:
-        for each in range(workers):
-            loads[each] /= gain[0]
-        for part in range(sent.size):
-            sent[part] /= gain[0]
-        gain[0] = 1.0
-    return int(worker)
+                worker, nth, width = _look_on(plan, loads, other, first, place, limits)
+            if worker != before:
+                moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
+                tally.used[number] = used | _bit(nth)
+        load = loads[worker]
+    loads[worker] = load + added / plan.rates[worker]
+    return worker
+
+
+@inlined
+def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
+    """The worker of a message."""
+    hashed, other = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
+    return int(_send(plan, tally, hashed, other, weight))
+
+
+@compiled
+def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
+    """`choose` for many: a block is hashed first, many keys at once.
+
+    So when the processor has guessed wrong where a message goes, it need not wait for the hash.
+    """
+    hashes = tally.hashes
+    step = 1 if weights.size == keys.size else 0
+    for start in range(0, keys.size, BLOCK):
+        stop = min(start + BLOCK, keys.size)
+        for i in range(start, stop):
+            hashes[0, i - start] = hash_long(keys[i], plan.seeds[0])
+            hashes[1, i - start] = hash_long(keys[i], plan.seeds[1])
+        for i in range(start, stop):
+            hashed, other = hashes[0, i - start], hashes[1, i - start]
+            out[i] = _send(plan, tally, hashed, other, weights[i * step])
 
 
 @compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
-    """Probing: the load of a worker becomes the true one, and the total follows."""
+    """Probing: the load of a worker becomes the true one, and the mean follows."""
     if kind == TRUE_LOAD:
-        load = signal[0] * tally.gain[0]
-        tally.sent[0] += (load - tally.loads[worker]) * plan.rates[worker]
+        load = signal[0] * tally.sums[GAIN]
+        change = (load - tally.loads[worker]) * plan.rates[worker]
+        tally.sums[MEAN] += change / plan.workers[0]
         tally.loads[worker] = load
 
 
@@ -237,15 +283,16 @@ class GradedChoices(Scheme):
     """Graded choices, with skew, cost and unequal machines in one router.
 
     target: how far above the mean the most loaded worker may be: 0.01 is max/mean ≤ 1.01.
-    half_life: messages of a source after which a message counts half in its key's share.
+    half_life: messages per worker, of one source, after which a message counts half.
     """
 
     target: float = 0.01
-    half_life: float = 200_000.0
+    half_life: float = 8_000.0
 
     name: ClassVar[str] = "graded"
     knows_costs: ClassVar[bool] = True
     choose: ClassVar[Any] = staticmethod(choose)
+    route: ClassVar[Any] = staticmethod(route)
     hear: ClassVar[Any] = staticmethod(hear)
 
     def __post_init__(self) -> None:
@@ -256,7 +303,8 @@ class GradedChoices(Scheme):
             )
         if not 1 <= self.half_life <= LONGEST:
             raise SkewlessError(
-                f"graded:half_life is from 1 to {LONGEST:,.0f} messages, not {self.half_life}."
+                f"graded:half_life is from 1 to {LONGEST:,.0f} messages per worker, "
+                f"not {self.half_life}."
             )
 
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> GradedPlan:
@@ -268,7 +316,7 @@ class GradedChoices(Scheme):
             prime=np.array([least_prime(workers)]),
             seeds=choice_seeds(seed),
             target=np.array([self.target]),
-            growth=np.array([2.0 ** (1.0 / (FADING * workers))]),
+            growth=np.array([2.0 ** (1.0 / (self._half_life(workers) * workers))]),
             rates=rates / rates.mean(),
             start=np.zeros(workers),
         )
@@ -278,18 +326,18 @@ class GradedChoices(Scheme):
         total = float((plan.start * plan.rates).sum())
         return GradedTally(
             loads=plan.start.copy(),
-            sent=np.array([total, total, 0.0]),
-            gain=np.ones(1),
-            hottest=np.zeros(1),
+            sums=np.array([total / plan.workers[0], 1.0, total, 0.0, 0.0]),
+            band=np.zeros(3),
             laggard=np.zeros(2, np.int64),
-            shares=recent(self.half_life),
+            counts=recent(),
             moved=np.zeros((MOVED, 4), np.int32),
             used=np.zeros(MOVED, np.uint64),
+            hashes=np.zeros((2, BLOCK), np.uint64),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:
         """Loads as of now; a source that sent nothing does not count."""
-        loads = tally.loads / tally.gain - plan.start
+        loads = tally.loads / tally.sums[GAIN] - plan.start
         return GradedReport(loads, np.array([int(loads.any())]))
 
     def merge(self, a: GradedReport, b: GradedReport) -> GradedReport:
@@ -301,22 +349,33 @@ class GradedChoices(Scheme):
         uneven = plan.start + report.loads / max(1, int(report.sources[0]))
         return plan._replace(start=uneven - uneven.min())
 
+    def excess(self, mean: float, workers: int) -> float:
+        """How far above its mean a source's fullest worker can be since the start, for any stream.
+
+        `mean` is its messages per worker, each of weight 1; the result is a part of it.
+        docs/graded.md has the proof.
+        """
+        few = LEAST + FEW + 1
+        return AIM * self.target + few / mean + few * math.log(2) / self._half_life(workers)
+
+    def _half_life(self, workers: int) -> float:
+        """In renewals, each of a message per worker."""
+        return min(self.half_life, LONGEST / workers)
+
     def remark(self, loads: I64, sources: int) -> str | None:
         """Whether the target was missed, and what that takes."""
         uneven = float(loads.max() / loads.mean()) - 1
         if uneven <= self.target:
             return None
         each = loads.mean() / sources
-        room = (1 - AIM) * self.target  # for a message, and the slack of small loads
-        needed = max(2 / room, (1 + math.sqrt(1 + 4 * room * EARLY)) / (2 * room))
-        if each < needed:
-            why = (
-                f"a source sends each worker {each:.0f} messages, and the target is sure only from "
-                f"about {needed:.0f} on."
-            )
+        room = self.target - self.excess(math.inf, loads.size)
+        if room <= 0:
+            why = f"a half-life of {self.half_life:g} messages per worker is too short for it."
+        elif (LEAST + FEW + 1) / room < each:
+            why = "probing changed the loads that its sources go by."
         else:
             why = (
-                "the last burst of a key overloaded a worker, and the stream ended before hotter "
-                "keys had made up for it."
+                f"a source sends each worker {each:.0f} messages, and the target is sure only from "
+                f"about {(LEAST + FEW + 1) / room:.0f} on."
             )
         return f"max/mean is {1 + uneven:.4g}, above the target of {1 + self.target:g}: {why}"
