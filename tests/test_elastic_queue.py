@@ -69,7 +69,7 @@ def test_the_command_line_shows_what_each_change_did():
     words = ["queue", "--stream", STREAM, "--scheme", "partial", "--workers", "2", "--load", "0.5",
              "--change", "3000:1,1,1"]  # fmt: skip
     shown = CliRunner().invoke(app, words)
-    assert "What each change of the number of workers did" in shown.stdout
+    assert "Workers joined or left" in shown.stdout
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert found["changes"][0]["workers"] == 3
     assert len(found["loads"]) == len(found["utilisation"]) == 3

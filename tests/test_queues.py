@@ -265,7 +265,7 @@ def test_memory_does_not_grow_with_the_stream():
         ({"sources": 10**6}, "sources must be at most 10,000"),
         ({"capacities": [1, 2]}, "2 capacities for 3 workers"),
         ({"capacities": [1, 2, 0]}, "capacity must be a positive number"),
-        ({"changes": [(5, [1, 1])]}, "2 capacities for 3 workers"),
+        ({"changes": [(5, [])]}, "workers must be at least 1"),
         ({"changes": [(5, [1, 1, -1])]}, "capacity must be a positive number"),
         ({"changes": [(5, [1] * 3), (5, [1] * 3)]}, "5 does not come after 5"),
         ({"changes": [(10, [1] * 3)]}, "change at message 10, but the stream has only 10"),

@@ -6,6 +6,7 @@ import contextlib
 import random
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 from tests.chaos import data
@@ -37,8 +38,8 @@ def bad_disk_under_a_stream(drawn: random.Random, number: int) -> Outcome:
                 done = last_batch(folder, "commits")
                 process = start(JOB, folder)
                 running = until(process, outcome, lambda d=done: last_batch(folder, "offsets") > d)
-                (outcome.faults if running else outcome.idle)[fault] += 1
-                _break(disk, fault)
+                broken = _break(disk, fault, process)
+                (outcome.faults if running and broken else outcome.idle)[fault] += 1
                 end(process, folder, outcome, may_fail=True)
                 _mend(disk, fault)
             end(start(JOB, folder), folder, outcome)
@@ -46,16 +47,20 @@ def bad_disk_under_a_stream(drawn: random.Random, number: int) -> Outcome:
     return outcome
 
 
-def _break(disk: Path, fault: str) -> None:
+def _break(disk: Path, fault: str, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the disk is as it should not be while the driver runs."""
     if fault == "read-only disk":
-        # Files that are open for writing forbid it once, and not forever.
-        done = subprocess.run(["mount", "-o", "remount,ro", str(disk)], capture_output=True)
-        if done.returncode:
-            subprocess.run(["mount", "-f", "-o", "remount,ro", str(disk)], check=False)
-        return
+        # A file that is open for writing forbids it, and not for long.
+        while process.poll() is None:
+            done = subprocess.run(["mount", "-o", "remount,ro", str(disk)], capture_output=True)
+            if not done.returncode:
+                return True
+            time.sleep(0.01)
+        return False
     with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+    return process.poll() is None
 
 
 def _mend(disk: Path, fault: str) -> None:

@@ -92,7 +92,7 @@ def queue(
     )
     console.print(table("As the Distribution Observer sees it", [seen]))
     if changes:
-        console.print(table("What each change of the number of workers did", changes))
+        console.print(table("Workers joined or left", changes))
     if len(loads) <= 64:
         queues = result.series.queues[-1].tolist()
         each = [
