@@ -118,7 +118,7 @@ def on_cluster(
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
                 outcome.compare(*run(spark, drawn, number, what, Path(name), outcome.schemes))
         except Exception:
-            outcome.broken.append(traceback.format_exc()[-4000:])
+            outcome.broken.append(traceback.format_exc())
 
     thread = threading.Thread(target=act, daemon=True)
     with cluster.Hand(spark, random.Random(drawn.random()), outcome, most_faults):

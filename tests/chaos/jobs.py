@@ -11,7 +11,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from skewless.apps import heavy_hitters, top_k
-from skewless.spark import balanced_map, group, join
+from skewless.schemes import scheme_of
+from skewless.spark import balanced_map, group, join, learn
 from tests.chaos import data
 from tests.chaos.data import Totals
 from tests.chaos.draw import drawn_setting
@@ -50,7 +51,10 @@ class Batch:
 
     def fold(self) -> tuple[Totals, Totals]:
         s = self.setting
-        grouping = group(self.rows(), "w", s.scheme, s.workers, seed=s.seed)
+        scheme: Any = s.scheme
+        if scheme_of(scheme).learns == "prefix":
+            scheme = learn(self.rows(), "w", scheme, s.workers, seed=s.seed)
+        grouping = group(self.rows(), "w", scheme, s.workers, seed=s.seed)
         found = grouping.fold(*all_folds(DELAY_MS), Longest()).collect()
         return totals_of_folds(found), data.folded(self.plain)
 
@@ -84,7 +88,9 @@ class Batch:
 
     def statistics(self) -> tuple[Totals, Totals]:
         s = self.setting
-        table = bayes().statistics(self.slow_rows(), s.scheme, s.workers, seed=s.seed)
+        learned = scheme_of(s.scheme).learns == "prefix"  # its plan would have to be learned first
+        scheme = "partial" if learned else s.scheme
+        table = bayes().statistics(self.slow_rows(), scheme, s.workers, seed=s.seed)
         names = ("feature", "value", "label", "n")
         rows = [[row[n] for n in names] for row in table.to_pylist()]
         return Counter({tuple(row[:3]): int(row[3]) for row in rows}), data.statistics(self.plain)
