@@ -101,6 +101,12 @@ def test_state_is_even_and_a_restart_with_another_plan_is_refused(spark, tmp_pat
     with pytest.raises(SkewlessError, match="another plan of this join"):
         join(clicks.stream(), views.stream(), "k", plan=other, checkpoint=checkpoint)
     join(clicks.stream(), views.stream(), "k", plan=plan, checkpoint=checkpoint)
+    (kept,) = (tmp_path / "checkpoint" / "skewless").glob("join-*.json")
+    text = kept.read_text()
+    digit = next(i for i in range(text.index("slots"), len(text)) if text[i].isdigit())
+    kept.write_text(text[:digit] + str((int(text[digit]) + 1) % 10) + text[digit + 1 :])
+    with pytest.raises(SkewlessError, match="is damaged, and what waits in the checkpoint"):
+        join(clicks.stream(), views.stream(), "k", checkpoint=checkpoint)
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])
