@@ -24,6 +24,7 @@ PYSPARK_PYTHON="$work/env/bin/python" SPARK_LOCAL_IP=127.0.0.1 env/bin/python ex
 # without a home, from an installation that only others may write to.
 env/bin/python -m pip uninstall --quiet --yes skewless
 env/bin/python -m zipfile -e "$wheel" unpacked
+cp "$wheel" wheel.zip # Spark puts .zip, .egg and .jar on the workers' path, and leaves .whl alone
 (cd unpacked && ../env/bin/python -m zipfile -c ../skewless.zip skewless)
 cp "$OLDPWD/scripts/submitted.py" .
 other=()
@@ -38,7 +39,7 @@ fi
 spark_home=$(env/bin/python -c 'import pyspark, pathlib; print(pathlib.Path(pyspark.__file__).parent)')
 mkdir -p "$spark_home/work" scratch # where a local cluster keeps what its executors write
 chmod 777 "$spark_home/work" scratch
-for package in "$wheel" "$work/skewless.zip"; do
+for package in wheel.zip skewless.zip; do
   env -u HOME -u NUMBA_CACHE_DIR -u XDG_CACHE_HOME SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME="$spark_home" \
     PYSPARK_PYTHON="$work/env/bin/python" TMPDIR="$work/scratch" SPARK_LOCAL_DIRS="$work/scratch" \
     "${other[@]}" env/bin/spark-submit --master 'local-cluster[2,1,1024]' --conf spark.ui.enabled=false \
