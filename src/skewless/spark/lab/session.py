@@ -103,11 +103,14 @@ def _children() -> set[int]:
 def _ended_on_request() -> Iterator[Callable[[], None]]:
     """A request to end (SIGTERM) ends the session too, then the process with the code for that.
 
-    What it yields ends both if Spark swallowed the request, as it may while it starts.
+    What it yields ends both if Spark swallowed the request, as it may while it starts. The same for
+    Ctrl-C while it starts, which ends in KeyboardInterrupt.
     """
     code = 0
 
     def requested() -> None:
+        if code == 128 + signal.SIGINT:
+            raise KeyboardInterrupt
         if code:
             sys.exit(code)
 
@@ -119,13 +122,14 @@ def _ended_on_request() -> Iterator[Callable[[], None]]:
         nonlocal code
         code = 128 + number
         logging.disable(logging.CRITICAL)
-        sys.exit(code)
+        requested()
 
-    before = signal.signal(signal.SIGTERM, end)
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield requested
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         logging.disable(logging.NOTSET)
         requested()  # whatever Spark made of the exit on its way
 
