@@ -40,7 +40,7 @@ spark_home=$(env/bin/python -c 'import pyspark, pathlib; print(pathlib.Path(pysp
 mkdir -p "$spark_home/work" scratch # where a local cluster keeps what its executors write
 chmod 777 "$spark_home/work" scratch
 for package in wheel.zip skewless.zip; do
-  env -u HOME -u NUMBA_CACHE_DIR -u XDG_CACHE_HOME SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME="$spark_home" \
+  env -u HOME -u NUMBA_CACHE_DIR XDG_CACHE_HOME="$work/scratch/cache" SPARK_LOCAL_IP=127.0.0.1 SPARK_HOME="$spark_home" \
     PYSPARK_PYTHON="$work/env/bin/python" TMPDIR="$work/scratch" SPARK_LOCAL_DIRS="$work/scratch" \
     "${other[@]}" env/bin/spark-submit --master 'local-cluster[2,1,1024]' --conf spark.ui.enabled=false \
     --conf spark.executor.memory=1g --conf spark.jars.ivy="$work/scratch" --py-files "$package" submitted.py \

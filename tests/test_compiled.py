@@ -40,9 +40,10 @@ def installed(tmp_path_factory):
 
 
 def python(code, installed, before=(), **environment):
-    """What a new process prints, with only these variables set."""
+    """What a new process prints, with only these variables set, and a home of its own."""
     variables = {
         "PATH": os.environ["PATH"],
+        "HOME": str(installed / "home"),  # else a cache of whoever runs the tests would be found
         "PYTHONPATH": str(installed),
         "PYTHONDONTWRITEBYTECODE": "1",
         **environment,
