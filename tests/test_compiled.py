@@ -43,7 +43,7 @@ def python(code, installed, before=(), **environment):
     """What a new process prints, with only these variables set, and a home of its own."""
     variables = {
         "PATH": os.environ["PATH"],
-        "HOME": str(installed / "home"),  # else a cache of whoever runs the tests would be found
+        "HOME": f"{installed}/home",  # else a cache of whoever runs the tests would be found
         "PYTHONPATH": str(installed),
         "PYTHONDONTWRITEBYTECODE": "1",
         **environment,
