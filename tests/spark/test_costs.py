@@ -123,6 +123,7 @@ def test_a_stream_heeds_both_and_goes_on_with_other_capacities(spark, tmp_path):
         ({"capacities": []}, "a list of numbers above 0"),
         ({"capacities": [1, 0]}, "a list of numbers above 0"),
         ({"capacities": [1, float("nan")]}, "a list of numbers above 0"),
+        ({"capacities": [1e-300, 1e300]}, "a factor of 1,000,000 at most"),
         ({"capacities": 3}, "a list of numbers above 0"),
         ({"capacities": "ab"}, "a list of numbers above 0"),
     ],

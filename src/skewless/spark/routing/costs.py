@@ -17,6 +17,8 @@ from skewless.schemes import Scheme
 from skewless.schemes.api import F64, ONE
 from skewless.spark.input.checks import row_columns
 
+MOST_APART = 1_000_000  # the fastest worker over the slowest: beyond, loads are lost in rounding
+
 
 def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Column | None:
     """What each row costs, as a number of 0 or more; None if all cost the same.
@@ -56,7 +58,20 @@ def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | N
         raise SkewlessError(
             f"capacities is a list of numbers above 0, one for each worker, not {capacities!r}."
         )
+    if max(rates) > MOST_APART * min(rates):
+        raise SkewlessError(
+            f"capacities may differ by a factor of {MOST_APART:,} at most, and these are from "
+            f"{min(rates):g} to {max(rates):g}: leave the slowest workers out."
+        )
     return np.array(rates)
+
+
+def check_count(capacities: F64 | None, workers: int) -> None:
+    """Refuse capacities of more or fewer workers than there are."""
+    if capacities is not None and capacities.size != workers:
+        raise SkewlessError(
+            f"There are {capacities.size} capacities for {workers} workers: give one for each."
+        )
 
 
 def weighed(identity: Column, cost: Column | None) -> Column:

@@ -35,7 +35,7 @@ from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.codec import pack, unpack
 from skewless.spark.report.task import Task
-from skewless.spark.routing.costs import capacities_of, cost_column, weighed
+from skewless.spark.routing.costs import capacities_of, check_count, cost_column, weighed
 from skewless.spark.routing.plan import Plan
 from skewless.spark.routing.route import TaskRouter
 
@@ -82,10 +82,7 @@ def learn(
         )
     workers, seed = check_worker_count(workers), whole("seed", seed)
     rates, costs = capacities_of(made, capacities), cost_column(df, made, cost)
-    if rates is not None and rates.size != workers:
-        raise SkewlessError(
-            f"There are {rates.size} capacities for {workers} workers: give one for each."
-        )
+    check_count(rates, workers)
     first = made.plan(workers, seed, rates)
     check_workers_python(df.sparkSession, __version__)
     columns, fields = key_columns(df, key)

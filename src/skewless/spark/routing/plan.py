@@ -16,7 +16,7 @@ from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.input.checks import check_scheme, make_plan, whole, worker_count
 from skewless.spark.report.codec import UnreadableError, facts_of, pack, unpack
-from skewless.spark.routing.costs import capacities_of
+from skewless.spark.routing.costs import capacities_of, check_count
 
 FORMAT = 1
 
@@ -158,10 +158,7 @@ def chosen(
     rates = capacities_of(made, capacities)
     given = rates.size if rates is not None and workers is None else workers
     count, number = worker_count(df, given), whole("seed", seed)
-    if rates is not None and rates.size != count:
-        raise SkewlessError(
-            f"There are {rates.size} capacities for {count} workers: give one for each."
-        )
+    check_count(rates, count)
     first = make_plan(made, count, number, plan, learning(made), rates)
     return Chosen(made, count, number, first, rates)
 
