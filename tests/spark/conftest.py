@@ -49,6 +49,8 @@ NEEDS = {
     "splits_by_a_plan_or_learns_one": (4, 0),
     "test_there_is_one_routing_shuffle_and_one_merge_shuffle": (4, 1),  # repartitionById
     "test_facts.py": (4, 2),
+    "test_state_of_another_expression_is_refused": (4, 2),  # counts on a stream
+    "test_a_stream_heeds_both_and_goes_on": (4, 2),  # the same
     "test_snippets.py": (4, 2),  # every capability in one
     "test_live_page.py": (4, 2),  # streams by schemes that learn
 }
