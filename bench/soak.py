@@ -1,25 +1,30 @@
 """A stream left on for long: does anything grow? Not a timing.
 
-    python -m bench.soak [--minutes 60] [--rows 28000] [--plot FILE] [--csv FILE]
+    python -m bench.soak [--minutes 60] [--rows 31000] [--times 1] [--plot FILE] [--csv FILE]
 
-A stream of keys that come three times and never again (28,000 rows a second are 100 million keys in
-three hours), a hot key among them, in micro-batches of a second, folded by a scheme that learns.
+A stream of keys that come once, or a few TIMES, and never again (31,000 rows a second are 100
+million keys in an hour), a hot key among them, in micro-batches of a second, folded by a scheme
+that learns.
 Every minute the query is stopped and started again, every other time with another setting. Every
-few seconds: the memory of the driver's Java and Python and of the Python workers, threads, and
-files in the checkpoint. At the end the last third is compared with the third before.
+few seconds: the memory of the driver's Java and Python, of an executor and of its Python workers,
+threads, and files in the checkpoint; whenever the query stands still, what the driver's heap holds
+once its garbage is collected. At the end the last third is compared with the third before.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import os
 import statistics
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 import psutil
+import pyspark
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -29,17 +34,21 @@ from skewless.spark import Observer, group
 EACH_S, LOOK_S = 60, 5
 SETTINGS = (("d-choices", 4), ("dynamic", 3), ("graded-planned", 4), ("partial", 2))
 MIB = 1 << 20
-FIGURES = ("java MiB", "python MiB", "workers MiB", "java threads", "python threads",
-           "files of Spark", "files of skewless", "bytes of skewless")  # fmt: skip
+FIGURES = ("driver MiB", "executor MiB", "python MiB", "workers MiB", "heap in use MiB",
+           "java threads", "python threads", "files of Spark", "files of skewless",
+           "bytes of skewless")  # fmt: skip
 
 
 def session():
-    builder = SparkSession.builder.master("local[2]").appName("soak")
+    os.environ["SPARK_HOME"] = str(Path(pyspark.__file__).parent)  # which local-cluster asks for
+    builder = SparkSession.builder.master("local-cluster[1,2,1024]").appName("soak")
     settings = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "1g",
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.streaming.minBatchesToRetain": "20",
     }
@@ -50,11 +59,11 @@ def session():
     return spark
 
 
-def started(spark, folder, rows, number, observer):
+def started(spark, folder, asked, number, observer):
     """The query, by the setting of its number."""
-    source = spark.readStream.format("rate").option("rowsPerSecond", rows).load()
+    source = spark.readStream.format("rate").option("rowsPerSecond", asked.rows).load()
     key = F.when(F.col("value") % 10 == 0, F.lit("hot")).otherwise(
-        F.concat(F.lit("k"), F.floor(F.col("value") / 3).cast("string"))
+        F.concat(F.lit("k"), F.floor(F.col("value") / asked.times).cast("string"))
     )
     keyed = source.withWatermark("timestamp", "5 seconds").withColumn("key", key)
     scheme, workers = SETTINGS[number // 2 % len(SETTINGS)]
@@ -68,13 +77,24 @@ def started(spark, folder, rows, number, observer):
     ).start()  # fmt: skip
 
 
-def look(folder):
+def heap_in_use(spark):
+    """MiB that the driver's heap holds without its garbage."""
+    java = spark._jvm.java.lang
+    java.System.gc()
+    memory = java.management.ManagementFactory.getMemoryMXBean()
+    return memory.getHeapMemoryUsage().getUsed() / MIB
+
+
+def look(folder, heap):
     """All figures now, in the order of FIGURES."""
     me = psutil.Process()
-    java, workers = [], []
+    driver, executor, workers = [], [], []
     for process in me.children(recursive=True):
         try:
-            kind = java if process.name() == "java" else workers
+            kind = workers
+            if process.name() == "java":
+                backend = "CoarseGrainedExecutorBackend" in " ".join(process.cmdline())
+                kind = executor if backend else driver
             kind.append((process.memory_info().rss, process.num_threads()))
         except psutil.NoSuchProcess:
             continue
@@ -89,10 +109,12 @@ def look(folder):
         except OSError:
             continue
     return [
-        sum(rss for rss, _ in java) / MIB,
+        sum(rss for rss, _ in driver) / MIB,
+        sum(rss for rss, _ in executor) / MIB,
         me.memory_info().rss / MIB,
         sum(rss for rss, _ in workers) / MIB,
-        sum(threads for _, threads in java),
+        heap,
+        sum(threads for _, threads in driver + executor),
         threading.active_count(),
         spark_files,
         own_files,
@@ -100,25 +122,30 @@ def look(folder):
     ]
 
 
-def soak(minutes, rows):
-    """Rows of (seconds, figures), and how many rows the stream took."""
+def soak(asked):
+    """Rows of (seconds, figures), how many rows the stream took, and how often it started."""
     seen, taken = [], 0
     spark, observer = session(), Observer()
+    heap = heap_in_use(spark)
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder, number = Path(name), 0
-        while time.monotonic() - began_s < minutes * 60:
-            query = started(spark, folder, rows, number, observer)
+        while time.monotonic() - began_s < asked.minutes * 60:
+            query = started(spark, folder, asked, number, observer)
             ends_s = time.monotonic() + EACH_S
             while time.monotonic() < ends_s and query.isActive:
                 time.sleep(LOOK_S)
-                seen.append((time.monotonic() - began_s, *look(folder)))
+                seen.append((time.monotonic() - began_s, *look(folder, heap)))
             if query.exception() is not None:
                 raise query.exception()
             taken += sum(progress["numInputRows"] for progress in query.recentProgress)
             query.stop()
+            heap = heap_in_use(spark)
             number += 1
-            print(f"{number} runs: {dict(zip(FIGURES, seen[-1][1:], strict=True))}", flush=True)
+            print(
+                f"{number} runs, {taken:,} rows: {dict(zip(FIGURES, seen[-1][1:], strict=True))}",
+                flush=True,
+            )
         observer.close()
         spark.stop()
     return seen, taken, number
@@ -140,7 +167,7 @@ def plotted(seen, path):
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    panels = (FIGURES[:3], FIGURES[3:5], FIGURES[5:7])
+    panels = (FIGURES[:5], FIGURES[5:7], FIGURES[7:9])
     figure, axes = plt.subplots(len(panels), 1, figsize=(8, 7), sharex=True)
     for axis, names in zip(axes, panels, strict=True):
         for name in names:
@@ -156,11 +183,12 @@ def plotted(seen, path):
 def main():
     parser = argparse.ArgumentParser(prog="python -m bench.soak")
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--rows", type=int, default=28_000, help="a second")
+    parser.add_argument("--rows", type=int, default=31_000, help="a second")
+    parser.add_argument("--times", type=int, default=1, help="how often a key comes")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--csv", type=Path)
     asked = parser.parse_args()
-    seen, taken, runs = soak(asked.minutes, asked.rows)
+    seen, taken, runs = soak(asked)
     print(f"{asked.minutes:g} minutes, {taken:,} rows, {runs} runs of the query")
     print("| figure | second third | last third | ratio |\n|---|---|---|---|")
     for figure, before, after, ratio in compared(seen):

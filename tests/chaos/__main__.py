@@ -23,7 +23,7 @@ from tests.chaos.streams import FOUND
 
 LIMIT_S = 600  # a round that takes longer hangs
 KINDS = ("cluster", "driver", "cluster", "cluster", "driver", "cluster", "driver", "cluster",
-         "disk", "cluster", "driver", "two drivers")  # fmt: skip
+         "disk", "cluster", "driver", "two drivers", "cluster", "connect")  # fmt: skip
 ON_CLUSTER = [
     *(("stream", what) for what in FOUND),
     *(("batch", what) for what in jobs.BATCHES),
@@ -83,8 +83,8 @@ class Rounds:
         drawn = random.Random(self.seed * 1_000_003 + number)
         mine = self._counts[kind] = self._counts.get(kind, -1) + 1
         turn = self.seed + mine
-        if kind == "driver":
-            return drivers.killed_drivers(drawn, turn)
+        if kind in ("driver", "connect"):
+            return drivers.killed_drivers(drawn, turn, connect=kind == "connect")
         if kind == "two drivers":
             return drivers.two_drivers(drawn, turn)
         if kind == "disk":

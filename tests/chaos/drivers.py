@@ -28,7 +28,7 @@ JOB = "tests.chaos.stream_job"
 LIMIT_S = 300
 FILES, ROWS = 6, 250
 LEARNING = [name for name in ON_SPARK if learns_between_batches(scheme_of(name))]
-ON_CONNECT, CONNECT_PORT = 0.1, 15002
+CONNECT_PORT = 15002
 WHERE = {
     "sink": "between a sink's write and the commit",
     "plan": "between a plan's temporary name and its own",
@@ -36,10 +36,17 @@ WHERE = {
 }
 
 
-def killed_drivers(drawn: random.Random, number: int, kills: int = 5) -> Outcome:
-    """Killed amid batches, each time started again, with another setting where that is allowed."""
+def killed_drivers(
+    drawn: random.Random, number: int, connect: bool = False, kills: int = 5
+) -> Outcome:
+    """Killed amid batches, each time started again, with another setting where that is allowed.
+
+    connect: the stream runs on a Connect server, and half the time this alone is killed first, so
+    that for a while its Python workers outlive it
+    """
     what = list(FOUND)[number % len(FOUND)]
-    connect = drawn.random() < ON_CONNECT and port_is_free(CONNECT_PORT)
+    if connect and not port_is_free(CONNECT_PORT):
+        return Outcome(f"driver: {what} (Connect): another server has the port")
     outcome = Outcome(f"driver: {what}" + (" (Connect)" if connect else ""))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -138,9 +145,22 @@ def _kill_amid_work(folder: Path, setting: Setting, drawn: random.Random, outcom
             strike(before, alive[int(drawn.random() * len(alive))])
             outcome.faults[before] += 1
             time.sleep(wait_s)
-    amid = _amid(process, folder)
+    amid, killed = _amid(process, folder), "driver"
+    if setting.connect and drawn.random() < 0.5 and _kill_server(process):
+        killed = "Connect server, then its client"
     kill(process)
-    (outcome.faults if amid else outcome.idle)["driver"] += 1
+    (outcome.faults if amid else outcome.idle)[killed] += 1
+
+
+def _kill_server(process: subprocess.Popen[bytes]) -> bool:
+    """Kill the Java process alone; whether there was one."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(process.pid).children():
+            if child.name() == "java":
+                child.kill()
+                child.wait(20)
+                return True
+    return False
 
 
 def _amid(process: subprocess.Popen[bytes], folder: Path) -> bool:
