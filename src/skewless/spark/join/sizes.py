@@ -38,7 +38,6 @@ _SURE = 100  # rows of a key in a sample: an error of a tenth
 _SOME = 10
 _BYTES = re.compile(r"sizeInBytes=([\d.E+]+) ([KMGTPE]i)?B")
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-_NULL = -1  # the place of rows with a null in the key
 
 
 @dataclass(frozen=True)
@@ -183,10 +182,13 @@ class _Drawn:
             )
             for i, df in enumerate(sides)
         ]
+        place = F.pmod(F.hash(*names, F.lit(0)), F.lit(partitions)).alias("place")
+        # Rows of a place come together once, so that counting by key and then by place needs no
+        # second shuffle, which takes longer than all else that is done with a sample.
+        drawn = parts[0].unionAll(parts[1]).select(*names, "l", place).repartition("place")
         sums = F.sum("l").alias("n"), F.sum(F.lit(1) - F.col("l")).alias("m")
-        counts = parts[0].unionAll(parts[1]).groupBy(*names).agg(*sums)
+        counts = drawn.groupBy("place", *names).agg(*sums)
         nulls = reduce(or_, (F.col(name).isNull() for name in names))
-        place = F.pmod(F.hash(*names, F.lit(0)), F.lit(partitions))
         pairs = F.col("n").cast("double") * F.col("m")
         # A key that matters to no partition even if it met its partners ten times as often.
         large = (F.col("n") + F.col("m") >= 5) | (pairs >= 5)
@@ -200,13 +202,14 @@ class _Drawn:
             "n",
             "m",
             pairs.alias("pairs"),
-            F.when(nulls, _NULL).otherwise(place).alias("place"),
+            "place",
+            nulls.alias("null"),
             F.when(large & ~nulls, single).alias("key"),
         )
         found = as_arrow(
-            rows.groupBy("place", "key")
+            rows.groupBy("place", "null", "key")
             .agg(F.sum("n").alias("n"), F.sum("m").alias("m"), F.sum("pairs").alias("pairs"))
-            .select("place", "n", "m", "pairs", "key.identity", "key.hash", "key.name")
+            .select("place", "null", "n", "m", "pairs", "key.identity", "key.hash", "key.name")
         )
         return cls._of(found, partitions, share)
 
@@ -214,7 +217,7 @@ class _Drawn:
     def _of(cls, found: Any, partitions: int, share: float) -> _Drawn:
         places = found["place"].to_numpy().astype(np.int64)
         n, m, pairs = (found[name].to_numpy().astype(np.float64) for name in ("n", "m", "pairs"))
-        cold = places != _NULL
+        cold = ~found["null"].to_numpy(zero_copy_only=False)
         sums: list[F64] = [
             np.bincount(places[cold], rows[cold], partitions).astype(np.float64)
             for rows in (n, m, pairs)
