@@ -158,7 +158,7 @@ def _kill_server(process: subprocess.Popen[bytes]) -> bool:
         for child in psutil.Process(process.pid).children():
             if child.name() == "java":
                 child.kill()
-                child.wait(20)
+                time.sleep(1.0)
                 return True
     return False
 
