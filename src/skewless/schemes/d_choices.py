@@ -26,10 +26,17 @@ import numpy as np
 
 from skewless.compiled import allocating, compiled, inlined
 from skewless.errors import SkewlessError
-from skewless.hashing import first_choice, next_choice, second_choice, stride
+from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
-from skewless.schemes.parts.head import HeadPlan, HeadScheme, is_head, less_loaded
-from skewless.sketch.space_saving import SpaceSaving, add
+from skewless.schemes.parts.head import (
+    BLOCK,
+    HeadPlan,
+    HeadScheme,
+    hash_block,
+    is_head,
+    two_choices,
+)
+from skewless.sketch.space_saving import SpaceSaving, Sums, count, keep_sums, sums_of
 
 _FIRST_REFRESH = 64
 
@@ -54,6 +61,9 @@ class DChoicesTally(NamedTuple):
     seen: I64  # [1] messages
     choices: I64  # [2] of a head key; message at which they are computed again
     cursors: Cursors
+    floor: F64  # [1] no worker is below
+    on_floor: I64  # [2] how many workers are on it; message from which it may be looked for again
+    two: I32  # [2, BLOCK] room for `route`
 
 
 @compiled
@@ -114,7 +124,7 @@ def _refresh(
     shares = np.empty(summary.counts.size)
     heads = 0
     for slot in range(summary.used[0]):
-        if is_head(summary, slot, theta):
+        if is_head(summary.counts[slot], sums_of(summary), theta):
             shares[heads] = summary.counts[slot] / summary.total[0]
             heads += 1
     falling = shares[:heads]
@@ -130,27 +140,29 @@ def _least_loaded(
     """The least loaded choice of a head key; of equals, the first.
 
     Loads only grow: the choices before the hand are still above the floor, and one that is on it
-    ends the search. A hot key seldom looks at more than one or two choices, any key at d.
+    ends the search. A hot key seldom looks at more than one or two choices, any key at d. Once
+    the floor of all workers is above the key's, the search starts again from the first choice, and
+    that floor ends it: else a key with less than a message in W would look at all d every time.
     """
     hand, ahead, floor = np.int64(cursors.hand[slot]), cursors.ahead[slot], cursors.floor[slot]
     first, step = np.int64(cursors.first[slot]), np.int64(cursors.step[slot])
     choice, left = hand, np.int64(ahead)
-    worker, least, place = hand, loads[hand], left
+    worker, least, place = hand, loads[np.uint64(hand)], left
     while left > 1 and least > floor:
         choice = next_choice(choice, step, workers, prime)
         left -= 1
-        load = loads[choice]
+        load = loads[np.uint64(choice)]
         place = left if load < least else place
         worker = choice if load < least else worker
         least = min(load, least)
     if least > floor and ahead < choices:
         after, after_place = worker, place
         choice, left = first, np.int64(choices)
-        worker, place, before = first, left, loads[first]
+        worker, place, before = first, left, loads[np.uint64(first)]
         while left > ahead + 1:
             choice = next_choice(choice, step, workers, prime)
             left -= 1
-            load = loads[choice]
+            load = loads[np.uint64(choice)]
             place = left if load < before else place
             worker = choice if load < before else worker
             before = min(load, before)
@@ -161,33 +173,102 @@ def _least_loaded(
     return worker
 
 
+@compiled
+def _find_floor(tally: Any) -> None:
+    """Find the least load and how many workers have it; again after W messages at the soonest."""
+    loads = tally.loads
+    least = np.float64(loads[0]).view(np.int64)  # not negative: their bits are in the same order
+    for worker in range(1, loads.size):
+        least = min(least, np.float64(loads[worker]).view(np.int64))
+    on_floor = np.int64(0)
+    for worker in range(loads.size):
+        on_floor += np.int64(np.float64(loads[worker]).view(np.int64) == least)
+    tally.floor[0] = np.int64(least).view(np.float64)
+    tally.on_floor[0] = on_floor
+    tally.on_floor[1] = tally.seen[0] + loads.size
+
+
 @inlined
-def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
-    """The least loaded of the key's choices; of equals, the first."""
-    summary, loads, seen, choices = tally.summary, tally.loads, tally.seen, tally.choices
-    workers, prime, theta, seeds = plan.workers[0], plan.prime[0], plan.theta[0], plan.seeds
-    slot = add(summary, key, weight)
-    seen[0] += 1
-    if seen[0] >= choices[1]:
-        _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
-    if choices[0] > 2 and is_head(summary, slot, theta):
-        cursors = tally.cursors
-        if cursors.keys[slot] != key or cursors.choices[slot] != choices[0]:
-            first = first_choice(key, seeds, workers)
-            second = second_choice(key, seeds, workers, first)
+def _send(
+    plan: Any,
+    tally: Any,
+    key: np.uint64,
+    slot: np.uint64,
+    head: bool,
+    two: tuple[np.int64, np.int64],
+    weight: float,
+) -> np.int64:
+    """The least loaded of a head key's choices, of two for another; of equals, the first."""
+    loads, choices, on_floor = tally.loads, tally.choices[0], tally.on_floor
+    first, second = two
+    if head and choices > 2:
+        workers, prime, cursors = plan.workers[0], plan.prime[0], tally.cursors
+        if cursors.keys[slot] != key or cursors.choices[slot] != choices:
             cursors.keys[slot] = key
-            cursors.choices[slot] = choices[0]
+            cursors.choices[slot] = choices
             cursors.first[slot] = first
             cursors.step[slot] = stride(first, second, prime)
             cursors.hand[slot] = first
-            cursors.ahead[slot] = choices[0]
+            cursors.ahead[slot] = choices
             cursors.floor[slot] = -np.inf
-        worker = _least_loaded(cursors, slot, loads, choices[0], workers, prime)
-        least = loads[worker]
+        if cursors.floor[slot] < tally.floor[0]:
+            cursors.hand[slot] = first
+            cursors.ahead[slot] = choices
+            cursors.floor[slot] = tally.floor[0]
+        worker = _least_loaded(cursors, slot, loads, choices, workers, prime)
+        least = loads[np.uint64(worker)]
     else:
-        worker, least = less_loaded(loads, key, seeds, workers)
-    loads[worker] = least + weight
+        load, other = loads[np.uint64(first)], loads[np.uint64(second)]
+        worker = second if other < load else first
+        least = min(other, load)
+    loads[np.uint64(worker)] = least + weight
+    on_floor[0] -= np.int64(least <= tally.floor[0])
+    if on_floor[0] <= 0 and tally.seen[0] >= on_floor[1]:
+        _find_floor(tally)
     return worker
+
+
+@inlined
+def _refresh_if_due(plan: Any, tally: Any, sums: Sums) -> None:
+    """Count a message, and compute d if it is time."""
+    summary, seen, choices = tally.summary, tally.seen, tally.choices
+    seen[0] += 1
+    if seen[0] >= choices[1]:
+        keep_sums(summary, sums)
+        workers, theta = plan.workers[0], plan.theta[0]
+        _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
+
+
+@inlined
+def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
+    """The least loaded of the key's choices; of equals, the first."""
+    summary = tally.summary
+    slot, sums = count(summary, key, weight, sums_of(summary))
+    keep_sums(summary, sums)
+    _refresh_if_due(plan, tally, sums)
+    head = is_head(summary.counts[slot], sums, plan.theta[0])
+    two = two_choices(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
+    return int(_send(plan, tally, key, slot, head, two, weight))
+
+
+@compiled
+def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
+    """`choose` for many: a block is hashed first, many keys at once."""
+    summary, choices, theta = tally.summary, tally.two, plan.theta[0]
+    step = np.uint64(weights.size == keys.size)
+    for start in range(0, keys.size, BLOCK):
+        stop = min(start + BLOCK, keys.size)
+        hash_block(plan, choices, keys, start, stop)
+        sums = sums_of(summary)
+        for number in range(stop - start):
+            at = np.uint64(start + number)
+            key, weight = keys[at], weights[at * step]
+            slot, sums = count(summary, key, weight, sums)
+            _refresh_if_due(plan, tally, sums)
+            head = is_head(summary.counts[slot], sums, theta)
+            two = np.int64(choices[0, number]), np.int64(choices[1, number])
+            out[at] = _send(plan, tally, key, slot, head, two, weight)
+        keep_sums(summary, sums)
 
 
 @compiled
@@ -196,6 +277,8 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
     if kind == TRUE_LOAD:
         tally.loads[worker] = signal[0]
         tally.cursors.choices[:] = 0
+        tally.floor[0] = -np.inf
+        tally.on_floor[0] = 0
 
 
 @dataclass(frozen=True)
@@ -212,6 +295,7 @@ class DChoices(HeadScheme):
 
     name: ClassVar[str] = "d-choices"
     choose: ClassVar[Any] = staticmethod(choose)
+    route: ClassVar[Any] = staticmethod(route)
     hear: ClassVar[Any] = staticmethod(hear)
 
     def __post_init__(self) -> None:
@@ -249,4 +333,7 @@ class DChoices(HeadScheme):
                 ahead=np.zeros(capacity, np.int32),
                 floor=np.zeros(capacity),
             ),
+            np.zeros(1),
+            np.zeros(2, np.int64),
+            np.zeros((2, BLOCK), np.int32),
         )
