@@ -1,20 +1,7 @@
 """D-Choices: keys of the head get as many choices as the head needs, the others two.
 
-Nasir et al., "When Two Choices Are Not Enough" (ICDE 2016). How many choices d the head needs:
-let p_1 ≥ p_2 ≥ … be the shares of the head's keys and p_tail the rest. A worker is missed by the d
-distinct choices of one key with probability 1 − d/W, hence by those of the first h keys with
-probability (1 − d/W)^h, and these reach an expected share b_h = 1 − (1 − d/W)^h of the workers,
-B_h = W · b_h of them. Whatever the least loaded choice is, those workers must take in
-
-- all messages of the first h keys: Σ_{i≤h} p_i;
-- those of a later head key whose d distinct choices are all among them, of probability
-  Π_{j<d} (B_h − j) / (W − j) (0 once a factor is);
-- those of a tail key whose two distinct choices are, of probability b_h · (B_h − 1) / (W − 1).
-
-No worker should have a share above 1/W + ε, so together no more than b_h · (1 + W·ε). d is the
-smallest number, from max(2, ⌈p_1·W⌉) on, for which this holds for every prefix h of the head; if
-none below W does, head keys choose among all workers. (The paper's own inequality is for choices
-that may coincide, and asks for more of them.)
+Nasir et al., "When Two Choices Are Not Enough" (ICDE 2016). How many choices the head
+needs is computed from its shares again and again: `parts/enough.py`.
 """
 
 from __future__ import annotations
@@ -25,9 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import allocating, compiled, inlined
+from skewless.compiled.bits import least_of, order_of
 from skewless.errors import SkewlessError
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
+from skewless.schemes.parts.enough import fewest_choices, sort_falling
 from skewless.schemes.parts.head import (
     BLOCK,
     HeadPlan,
@@ -39,6 +28,8 @@ from skewless.schemes.parts.head import (
 from skewless.sketch.space_saving import SpaceSaving, Sums, count, keep_sums, sums_of
 
 _FIRST_REFRESH = 64
+FEW = 32  # choices are all looked at for every message; of more, as many as it takes
+ROWS = 512  # for the choices of head keys, which are rarely as many
 
 
 class Cursors(NamedTuple):
@@ -53,6 +44,14 @@ class Cursors(NamedTuple):
     floor: F64  # [capacity] no choice was below; all before the hand were above
 
 
+class Few(NamedTuple):
+    """The choices of head keys while these are few: then looking at all needs no branch."""
+
+    keys: U64  # [ROWS + 1] whose they are
+    choices: I32  # [ROWS + 1] how many; 0 for none
+    workers: I32  # [ROWS + 1, FEW] the choices in order
+
+
 class DChoicesTally(NamedTuple):
     """What this source saw and sent."""
 
@@ -60,60 +59,11 @@ class DChoicesTally(NamedTuple):
     summary: SpaceSaving
     seen: I64  # [1] messages
     choices: I64  # [2] of a head key; message at which they are computed again
+    few: Few
     cursors: Cursors
     floor: F64  # [1] no worker is below
     on_floor: I64  # [2] how many workers are on it; message from which it may be looked for again
     two: I32  # [2, BLOCK] room for `route`
-
-
-@compiled
-def are_enough(shares: F64, tail: float, choices: int, workers: int, epsilon: float) -> bool:
-    """Whether the inequality holds for every prefix of the head, given by falling shares."""
-    allowed_share = 1 + workers * epsilon
-    later = shares.sum()
-    first = 0.0
-    missed = 1.0
-    for h in range(shares.size):
-        first += shares[h]
-        later -= shares[h]
-        missed *= 1 - choices / workers
-        reached = 1 - missed
-        if reached * allowed_share >= 1:
-            return True  # the left side never exceeds 1, and later prefixes reach more workers
-        all_inside = 1.0
-        for j in range(choices):
-            all_inside *= max(0.0, workers * reached - j) / (workers - j)
-        both_inside = reached * max(0.0, workers * reached - 1) / (workers - 1)
-        if first + all_inside * later + both_inside * tail > reached * allowed_share:
-            return False
-    return True
-
-
-@compiled
-def fewest_choices(shares: F64, tail: float, workers: int, epsilon: float) -> int:
-    """The smallest d for head keys of these falling shares; W stands for all workers."""
-    if shares.size == 0 or workers <= 2:
-        return min(2, workers)
-    choices = max(2, int(np.ceil(shares[0] * workers)))
-    while choices < workers and not are_enough(shares, tail, choices, workers, epsilon):
-        choices += 1
-    return min(choices, workers)
-
-
-@compiled
-def _sort_falling(values: F64) -> None:
-    """Shell's sort: for the few hundred heads it is as fast as NumPy's, which compiles for 1 s."""
-    gap = 1
-    while gap < values.size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, values.size):
-            value, at = values[i], i
-            while at >= gap and values[at - gap] < value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap //= 3
 
 
 @allocating
@@ -128,7 +78,7 @@ def _refresh(
             shares[heads] = summary.counts[slot] / summary.total[0]
             heads += 1
     falling = shares[:heads]
-    _sort_falling(falling)
+    sort_falling(falling)
     choices[0] = fewest_choices(falling, max(0.0, 1 - falling.sum()), workers, epsilon)
     choices[1] = seen + min(max(seen, _FIRST_REFRESH), refresh)
 
@@ -177,15 +127,49 @@ def _least_loaded(
 def _find_floor(tally: Any) -> None:
     """Find the least load and how many workers have it; again after W messages at the soonest."""
     loads = tally.loads
-    least = np.float64(loads[0]).view(np.int64)  # not negative: their bits are in the same order
-    for worker in range(1, loads.size):
-        least = min(least, np.float64(loads[worker]).view(np.int64))
+    least = least_of(loads)
     on_floor = np.int64(0)
     for worker in range(loads.size):
-        on_floor += np.int64(np.float64(loads[worker]).view(np.int64) == least)
-    tally.floor[0] = np.int64(least).view(np.float64)
+        on_floor += np.int64(loads[worker] == least)
+    tally.floor[0] = least
     tally.on_floor[0] = on_floor
     tally.on_floor[1] = tally.seen[0] + loads.size
+
+
+@inlined
+def _least_of_many(
+    plan: Any, tally: Any, key: np.uint64, slot: np.uint64, two: tuple[np.int64, np.int64]
+) -> np.int64:
+    """The least loaded of a head key's choices, by its cursor."""
+    choices, loads, cursors = tally.choices[0], tally.loads, tally.cursors
+    workers, prime = plan.workers[0], plan.prime[0]
+    first, second = two
+    if cursors.keys[slot] != key or cursors.choices[slot] != choices:
+        cursors.keys[slot] = key
+        cursors.choices[slot] = choices
+        cursors.first[slot] = first
+        cursors.step[slot] = stride(first, second, prime)
+        cursors.hand[slot] = first
+        cursors.ahead[slot] = choices
+        cursors.floor[slot] = -np.inf
+    if cursors.floor[slot] < tally.floor[0]:
+        cursors.hand[slot] = first
+        cursors.ahead[slot] = choices
+        cursors.floor[slot] = tally.floor[0]
+    return _least_loaded(cursors, slot, loads, choices, workers, prime)
+
+
+@compiled
+def _list_choices(
+    plan: Any, few: Any, row: np.uint64, key: np.uint64, choices: int, first: int, second: int
+) -> None:
+    """Write down a key's choices."""
+    few.keys[row], few.choices[row] = key, choices
+    step = stride(first, second, plan.prime[0])
+    choice = np.int64(first)
+    for number in range(choices):
+        few.workers[row, number] = choice
+        choice = next_choice(choice, step, plan.workers[0], plan.prime[0])
 
 
 @inlined
@@ -199,32 +183,36 @@ def _send(
     weight: float,
 ) -> np.int64:
     """The least loaded of a head key's choices, of two for another; of equals, the first."""
-    loads, choices, on_floor = tally.loads, tally.choices[0], tally.on_floor
+    loads, choices, few, on_floor = tally.loads, tally.choices[0], tally.few, tally.on_floor
     first, second = two
-    if head and choices > 2:
-        workers, prime, cursors = plan.workers[0], plan.prime[0], tally.cursors
-        if cursors.keys[slot] != key or cursors.choices[slot] != choices:
-            cursors.keys[slot] = key
-            cursors.choices[slot] = choices
-            cursors.first[slot] = first
-            cursors.step[slot] = stride(first, second, prime)
-            cursors.hand[slot] = first
-            cursors.ahead[slot] = choices
-            cursors.floor[slot] = -np.inf
-        if cursors.floor[slot] < tally.floor[0]:
-            cursors.hand[slot] = first
-            cursors.ahead[slot] = choices
-            cursors.floor[slot] = tally.floor[0]
-        worker = _least_loaded(cursors, slot, loads, choices, workers, prime)
-        least = loads[np.uint64(worker)]
-    else:
-        load, other = loads[np.uint64(first)], loads[np.uint64(second)]
-        worker = second if other < load else first
-        least = min(other, load)
-    loads[np.uint64(worker)] = least + weight
-    on_floor[0] -= np.int64(least <= tally.floor[0])
-    if on_floor[0] <= 0 and tally.seen[0] >= on_floor[1]:
-        _find_floor(tally)
+    load, other = order_of(loads[np.uint64(first)]), order_of(loads[np.uint64(second)])
+    worker = second if other < load else first
+    least = min(other, load)
+    if choices > FEW:
+        if head:
+            worker = _least_of_many(plan, tally, key, slot, two)
+            least = order_of(loads[np.uint64(worker)])
+    elif choices > 2:
+        # Whether a key is head cannot be foreseen: all choices are looked at in any case. Those of
+        # tail keys are of no interest; they share the last row, which always passes for theirs.
+        few.keys[ROWS] = key
+        row = slot & np.uint64(ROWS - 1)
+        row = row if head else np.uint64(ROWS)
+        if few.keys[row] != key or few.choices[row] != choices:
+            _list_choices(plan, few, row, key, choices, first, second)
+        of_all, least_of_all = worker, least
+        for number in range(np.uint64(2), np.uint64(choices)):
+            choice = np.int64(few.workers[row, number])
+            load = order_of(loads[np.uint64(choice)])
+            of_all = choice if load < least_of_all else of_all
+            least_of_all = min(load, least_of_all)
+        worker = of_all if head else worker
+        least = least_of_all if head else least
+    loads[np.uint64(worker)] = np.int64(least).view(np.float64) + weight
+    if choices > FEW:
+        on_floor[0] -= np.int64(least <= order_of(tally.floor[0]))
+        if on_floor[0] <= 0 and tally.seen[0] >= on_floor[1]:
+            _find_floor(tally)
     return worker
 
 
@@ -237,6 +225,7 @@ def _refresh_if_due(plan: Any, tally: Any, sums: Sums) -> None:
         keep_sums(summary, sums)
         workers, theta = plan.workers[0], plan.theta[0]
         _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
+        tally.on_floor[0] = 0  # it is not kept up to date while choices are few
 
 
 @inlined
@@ -324,6 +313,11 @@ class DChoices(HeadScheme):
             summary,
             np.zeros(1, np.int64),
             choices,
+            Few(
+                keys=np.zeros(ROWS + 1, np.uint64),
+                choices=np.zeros(ROWS + 1, np.int32),
+                workers=np.zeros((ROWS + 1, FEW), np.int32),
+            ),
             Cursors(
                 keys=np.zeros(capacity, np.uint64),
                 choices=np.zeros(capacity, np.int32),

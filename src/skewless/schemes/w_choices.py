@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import trailing_zeros
+from skewless.compiled.bits import least_of, trailing_zeros
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
 from skewless.schemes.parts.head import (
     BLOCK,
@@ -52,18 +52,14 @@ def _find_lowest(tally: Any) -> None:
     while word < lowest.size and lowest[word] == 0:
         word += 1
     if word == lowest.size:
-        # Loads are not negative, so their bits are in the same order: whole numbers are compared
-        # many at once.
-        least = np.float64(loads[0]).view(np.int64)
-        for worker in range(1, loads.size):
-            least = min(least, np.float64(loads[worker]).view(np.int64))
+        least = least_of(loads)
         for word in range(lowest.size):
             bits = np.uint64(0)
             for bit in range(min(64, loads.size - 64 * word)):
-                on_floor = np.float64(loads[64 * word + bit]).view(np.int64) == least
+                on_floor = loads[64 * word + bit] == least
                 bits |= np.uint64(on_floor) << np.uint64(bit)
             lowest[word] = bits
-        tally.floor[0] = np.int64(least).view(np.float64)
+        tally.floor[0] = least
         word = 0
         while lowest[word] == 0:
             word += 1

@@ -38,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewless.compiled import compiled, inlined
+from skewless.compiled.bits import least_of
 from skewless.errors import SkewlessError
 
 U64 = npt.NDArray[np.uint64]
@@ -156,16 +157,11 @@ def _forget(cells: I32, keys: U64, slot: np.uint64) -> np.uint64:
 def _rescan(summary: Any) -> None:
     """Set the limit and list the counters up to it."""
     counts, capacity, total = summary.counts, summary.counts.size, summary.total[0]
-    # Counts are not negative, so their bits are in the same order: many are compared at once.
-    lowest = np.float64(counts[0]).view(np.int64)
-    for slot in range(1, capacity):
-        lowest = min(lowest, np.float64(counts[slot]).view(np.int64))
-    least = np.int64(lowest).view(np.float64)
     mean = summary.gain[0] * total / summary.messages[0]
     slack = min(SLACK * mean, (SLACK * total - summary.lifts[0]) / capacity)
-    limit = least + max(0.0, slack)
+    limit = least_of(counts) + max(0.0, slack)
     summary.limit[0] = limit
-    left = 0
+    left = np.int64(0)
     for slot in range(capacity):
         summary.ring[np.uint64(left)] = slot
         left += np.int64(counts[slot] <= limit)
