@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, scheme_of
-from skewless.schemes.d_choices import are_enough, fewest_choices
+from skewless.schemes.parts.enough import are_enough, fewest_choices
 from tests.naive import d_choices as naive
 
 

@@ -1,20 +1,7 @@
 """D-Choices: keys of the head get as many choices as the head needs, the others two.
 
-Nasir et al., "When Two Choices Are Not Enough" (ICDE 2016). How many choices d the head needs:
-let p_1 ≥ p_2 ≥ … be the shares of the head's keys and p_tail the rest. A worker is missed by the d
-distinct choices of one key with probability 1 − d/W, hence by those of the first h keys with
-probability (1 − d/W)^h, and these reach an expected share b_h = 1 − (1 − d/W)^h of the workers,
-B_h = W · b_h of them. Whatever the least loaded choice is, those workers must take in
-
-- all messages of the first h keys: Σ_{i≤h} p_i;
-- those of a later head key whose d distinct choices are all among them, of probability
-  Π_{j<d} (B_h − j) / (W − j) (0 once a factor is);
-- those of a tail key whose two distinct choices are, of probability b_h · (B_h − 1) / (W − 1).
-
-No worker should have a share above 1/W + ε, so together no more than b_h · (1 + W·ε). d is the
-smallest number, from max(2, ⌈p_1·W⌉) on, for which this holds for every prefix h of the head; if
-none below W does, head keys choose among all workers. (The paper's own inequality is for choices
-that may coincide, and asks for more of them.)
+Nasir et al., "When Two Choices Are Not Enough" (ICDE 2016). How many choices the head
+needs is computed from its shares again and again: `parts/enough.py`.
 """
 
 from __future__ import annotations
@@ -25,13 +12,24 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import allocating, compiled, inlined
+from skewless.compiled.bits import least_of, order_of
 from skewless.errors import SkewlessError
-from skewless.hashing import first_choice, next_choice, second_choice, stride
+from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
-from skewless.schemes.parts.head import HeadPlan, HeadScheme, is_head, less_loaded
-from skewless.sketch.space_saving import SpaceSaving, add
+from skewless.schemes.parts.enough import fewest_choices, sort_falling
+from skewless.schemes.parts.head import (
+    BLOCK,
+    HeadPlan,
+    HeadScheme,
+    hash_block,
+    is_head,
+    two_choices,
+)
+from skewless.sketch.space_saving import SpaceSaving, Sums, count, keep_sums, sums_of
 
 _FIRST_REFRESH = 64
+FEW = 32  # choices are all looked at for every message; of more, as many as it takes
+ROWS = 512  # for the choices of head keys, which are rarely as many
 
 
 class Cursors(NamedTuple):
@@ -46,6 +44,14 @@ class Cursors(NamedTuple):
     floor: F64  # [capacity] no choice was below; all before the hand were above
 
 
+class Few(NamedTuple):
+    """The choices of head keys while these are few: then looking at all needs no branch."""
+
+    keys: U64  # [ROWS + 1] whose they are
+    choices: I32  # [ROWS + 1] how many; 0 for none
+    workers: I32  # [ROWS + 1, FEW] the choices in order
+
+
 class DChoicesTally(NamedTuple):
     """What this source saw and sent."""
 
@@ -53,57 +59,11 @@ class DChoicesTally(NamedTuple):
     summary: SpaceSaving
     seen: I64  # [1] messages
     choices: I64  # [2] of a head key; message at which they are computed again
+    few: Few
     cursors: Cursors
-
-
-@compiled
-def are_enough(shares: F64, tail: float, choices: int, workers: int, epsilon: float) -> bool:
-    """Whether the inequality holds for every prefix of the head, given by falling shares."""
-    allowed_share = 1 + workers * epsilon
-    later = shares.sum()
-    first = 0.0
-    missed = 1.0
-    for h in range(shares.size):
-        first += shares[h]
-        later -= shares[h]
-        missed *= 1 - choices / workers
-        reached = 1 - missed
-        if reached * allowed_share >= 1:
-            return True  # the left side never exceeds 1, and later prefixes reach more workers
-        all_inside = 1.0
-        for j in range(choices):
-            all_inside *= max(0.0, workers * reached - j) / (workers - j)
-        both_inside = reached * max(0.0, workers * reached - 1) / (workers - 1)
-        if first + all_inside * later + both_inside * tail > reached * allowed_share:
-            return False
-    return True
-
-
-@compiled
-def fewest_choices(shares: F64, tail: float, workers: int, epsilon: float) -> int:
-    """The smallest d for head keys of these falling shares; W stands for all workers."""
-    if shares.size == 0 or workers <= 2:
-        return min(2, workers)
-    choices = max(2, int(np.ceil(shares[0] * workers)))
-    while choices < workers and not are_enough(shares, tail, choices, workers, epsilon):
-        choices += 1
-    return min(choices, workers)
-
-
-@compiled
-def _sort_falling(values: F64) -> None:
-    """Shell's sort: for the few hundred heads it is as fast as NumPy's, which compiles for 1 s."""
-    gap = 1
-    while gap < values.size // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, values.size):
-            value, at = values[i], i
-            while at >= gap and values[at - gap] < value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap //= 3
+    floor: F64  # [1] no worker is below
+    on_floor: I64  # [2] how many workers are on it; message from which it may be looked for again
+    two: I32  # [2, BLOCK] room for `route`
 
 
 @allocating
@@ -114,11 +74,11 @@ def _refresh(
     shares = np.empty(summary.counts.size)
     heads = 0
     for slot in range(summary.used[0]):
-        if is_head(summary, slot, theta):
+        if is_head(summary.counts[slot], sums_of(summary), theta):
             shares[heads] = summary.counts[slot] / summary.total[0]
             heads += 1
     falling = shares[:heads]
-    _sort_falling(falling)
+    sort_falling(falling)
     choices[0] = fewest_choices(falling, max(0.0, 1 - falling.sum()), workers, epsilon)
     choices[1] = seen + min(max(seen, _FIRST_REFRESH), refresh)
 
@@ -130,27 +90,29 @@ def _least_loaded(
     """The least loaded choice of a head key; of equals, the first.
 
     Loads only grow: the choices before the hand are still above the floor, and one that is on it
-    ends the search. A hot key seldom looks at more than one or two choices, any key at d.
+    ends the search. A hot key seldom looks at more than one or two choices, any key at d. Once
+    the floor of all workers is above the key's, the search starts again from the first choice, and
+    that floor ends it: else a key with less than a message in W would look at all d every time.
     """
     hand, ahead, floor = np.int64(cursors.hand[slot]), cursors.ahead[slot], cursors.floor[slot]
     first, step = np.int64(cursors.first[slot]), np.int64(cursors.step[slot])
     choice, left = hand, np.int64(ahead)
-    worker, least, place = hand, loads[hand], left
+    worker, least, place = hand, loads[np.uint64(hand)], left
     while left > 1 and least > floor:
         choice = next_choice(choice, step, workers, prime)
         left -= 1
-        load = loads[choice]
+        load = loads[np.uint64(choice)]
         place = left if load < least else place
         worker = choice if load < least else worker
         least = min(load, least)
     if least > floor and ahead < choices:
         after, after_place = worker, place
         choice, left = first, np.int64(choices)
-        worker, place, before = first, left, loads[first]
+        worker, place, before = first, left, loads[np.uint64(first)]
         while left > ahead + 1:
             choice = next_choice(choice, step, workers, prime)
             left -= 1
-            load = loads[choice]
+            load = loads[np.uint64(choice)]
             place = left if load < before else place
             worker = choice if load < before else worker
             before = min(load, before)
@@ -161,33 +123,141 @@ def _least_loaded(
     return worker
 
 
+@compiled
+def _find_floor(tally: Any) -> None:
+    """Find the least load and how many workers have it; again after W messages at the soonest."""
+    loads = tally.loads
+    least = least_of(loads)
+    on_floor = np.int64(0)
+    for worker in range(loads.size):
+        on_floor += np.int64(loads[worker] == least)
+    tally.floor[0] = least
+    tally.on_floor[0] = on_floor
+    tally.on_floor[1] = tally.seen[0] + loads.size
+
+
+@inlined
+def _least_of_many(
+    plan: Any, tally: Any, key: np.uint64, slot: np.uint64, two: tuple[np.int64, np.int64]
+) -> np.int64:
+    """The least loaded of a head key's choices, by its cursor."""
+    choices, loads, cursors = tally.choices[0], tally.loads, tally.cursors
+    workers, prime = plan.workers[0], plan.prime[0]
+    first, second = two
+    if cursors.keys[slot] != key or cursors.choices[slot] != choices:
+        cursors.keys[slot] = key
+        cursors.choices[slot] = choices
+        cursors.first[slot] = first
+        cursors.step[slot] = stride(first, second, prime)
+        cursors.hand[slot] = first
+        cursors.ahead[slot] = choices
+        cursors.floor[slot] = -np.inf
+    if cursors.floor[slot] < tally.floor[0]:
+        cursors.hand[slot] = first
+        cursors.ahead[slot] = choices
+        cursors.floor[slot] = tally.floor[0]
+    return _least_loaded(cursors, slot, loads, choices, workers, prime)
+
+
+@compiled
+def _list_choices(
+    plan: Any, few: Any, row: np.uint64, key: np.uint64, choices: int, first: int, second: int
+) -> None:
+    """Write down a key's choices."""
+    few.keys[row], few.choices[row] = key, choices
+    step = stride(first, second, plan.prime[0])
+    choice = np.int64(first)
+    for number in range(choices):
+        few.workers[row, number] = choice
+        choice = next_choice(choice, step, plan.workers[0], plan.prime[0])
+
+
+@inlined
+def _send(
+    plan: Any,
+    tally: Any,
+    key: np.uint64,
+    slot: np.uint64,
+    head: bool,
+    two: tuple[np.int64, np.int64],
+    weight: float,
+) -> np.int64:
+    """The least loaded of a head key's choices, of two for another; of equals, the first."""
+    loads, choices, few, on_floor = tally.loads, tally.choices[0], tally.few, tally.on_floor
+    first, second = two
+    load, other = order_of(loads[np.uint64(first)]), order_of(loads[np.uint64(second)])
+    worker = second if other < load else first
+    least = min(other, load)
+    if choices > FEW:
+        if head:
+            worker = _least_of_many(plan, tally, key, slot, two)
+            least = order_of(loads[np.uint64(worker)])
+    elif choices > 2:
+        # Whether a key is head cannot be foreseen: all choices are looked at in any case. Those of
+        # tail keys are of no interest; they share the last row, which always passes for theirs.
+        few.keys[ROWS] = key
+        row = slot & np.uint64(ROWS - 1)
+        row = row if head else np.uint64(ROWS)
+        if few.keys[row] != key or few.choices[row] != choices:
+            _list_choices(plan, few, row, key, choices, first, second)
+        of_all, least_of_all = worker, least
+        for number in range(np.uint64(2), np.uint64(choices)):
+            choice = np.int64(few.workers[row, number])
+            load = order_of(loads[np.uint64(choice)])
+            of_all = choice if load < least_of_all else of_all
+            least_of_all = min(load, least_of_all)
+        worker = of_all if head else worker
+        least = least_of_all if head else least
+    loads[np.uint64(worker)] = np.int64(least).view(np.float64) + weight
+    if choices > FEW:
+        on_floor[0] -= np.int64(least <= order_of(tally.floor[0]))
+        if on_floor[0] <= 0 and tally.seen[0] >= on_floor[1]:
+            _find_floor(tally)
+    return worker
+
+
+@inlined
+def _refresh_if_due(plan: Any, tally: Any, sums: Sums) -> None:
+    """Count a message, and compute d if it is time."""
+    summary, seen, choices = tally.summary, tally.seen, tally.choices
+    seen[0] += 1
+    if seen[0] >= choices[1]:
+        keep_sums(summary, sums)
+        workers, theta = plan.workers[0], plan.theta[0]
+        _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
+        tally.on_floor[0] = 0  # it is not kept up to date while choices are few
+
+
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded of the key's choices; of equals, the first."""
-    summary, loads, seen, choices = tally.summary, tally.loads, tally.seen, tally.choices
-    workers, prime, theta, seeds = plan.workers[0], plan.prime[0], plan.theta[0], plan.seeds
-    slot = add(summary, key, weight)
-    seen[0] += 1
-    if seen[0] >= choices[1]:
-        _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
-    if choices[0] > 2 and is_head(summary, slot, theta):
-        cursors = tally.cursors
-        if cursors.keys[slot] != key or cursors.choices[slot] != choices[0]:
-            first = first_choice(key, seeds, workers)
-            second = second_choice(key, seeds, workers, first)
-            cursors.keys[slot] = key
-            cursors.choices[slot] = choices[0]
-            cursors.first[slot] = first
-            cursors.step[slot] = stride(first, second, prime)
-            cursors.hand[slot] = first
-            cursors.ahead[slot] = choices[0]
-            cursors.floor[slot] = -np.inf
-        worker = _least_loaded(cursors, slot, loads, choices[0], workers, prime)
-        least = loads[worker]
-    else:
-        worker, least = less_loaded(loads, key, seeds, workers)
-    loads[worker] = least + weight
-    return worker
+    summary = tally.summary
+    slot, sums = count(summary, key, weight, sums_of(summary))
+    keep_sums(summary, sums)
+    _refresh_if_due(plan, tally, sums)
+    head = is_head(summary.counts[slot], sums, plan.theta[0])
+    two = two_choices(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
+    return int(_send(plan, tally, key, slot, head, two, weight))
+
+
+@compiled
+def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
+    """`choose` for many: a block is hashed first, many keys at once."""
+    summary, choices, theta = tally.summary, tally.two, plan.theta[0]
+    step = np.uint64(weights.size == keys.size)
+    for start in range(0, keys.size, BLOCK):
+        stop = min(start + BLOCK, keys.size)
+        hash_block(plan, choices, keys, start, stop)
+        sums = sums_of(summary)
+        for number in range(stop - start):
+            at = np.uint64(start + number)
+            key, weight = keys[at], weights[at * step]
+            slot, sums = count(summary, key, weight, sums)
+            _refresh_if_due(plan, tally, sums)
+            head = is_head(summary.counts[slot], sums, theta)
+            two = np.int64(choices[0, number]), np.int64(choices[1, number])
+            out[at] = _send(plan, tally, key, slot, head, two, weight)
+        keep_sums(summary, sums)
 
 
 @compiled
@@ -196,6 +266,8 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
     if kind == TRUE_LOAD:
         tally.loads[worker] = signal[0]
         tally.cursors.choices[:] = 0
+        tally.floor[0] = -np.inf
+        tally.on_floor[0] = 0
 
 
 @dataclass(frozen=True)
@@ -212,6 +284,7 @@ class DChoices(HeadScheme):
 
     name: ClassVar[str] = "d-choices"
     choose: ClassVar[Any] = staticmethod(choose)
+    route: ClassVar[Any] = staticmethod(route)
     hear: ClassVar[Any] = staticmethod(hear)
 
     def __post_init__(self) -> None:
@@ -240,6 +313,11 @@ class DChoices(HeadScheme):
             summary,
             np.zeros(1, np.int64),
             choices,
+            Few(
+                keys=np.zeros(ROWS + 1, np.uint64),
+                choices=np.zeros(ROWS + 1, np.int32),
+                workers=np.zeros((ROWS + 1, FEW), np.int32),
+            ),
             Cursors(
                 keys=np.zeros(capacity, np.uint64),
                 choices=np.zeros(capacity, np.int32),
@@ -249,4 +327,7 @@ class DChoices(HeadScheme):
                 ahead=np.zeros(capacity, np.int32),
                 floor=np.zeros(capacity),
             ),
+            np.zeros(1),
+            np.zeros(2, np.int64),
+            np.zeros((2, BLOCK), np.int32),
         )

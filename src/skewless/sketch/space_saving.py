@@ -38,21 +38,24 @@ import numpy as np
 import numpy.typing as npt
 
 from skewless.compiled import compiled, inlined
+from skewless.compiled.bits import least_of
 from skewless.errors import SkewlessError
 
 U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
+Sums = tuple[float, float, float]  # total, messages, gain
 
 SLACK = 0.125
 GAIN_LIMIT = 2.0**100
 _FREE = np.int32(-1)
+_ONE = np.uint64(1)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 class SpaceSaving(NamedTuple):
-    """Counters, and an open-addressing index of at least four cells per counter."""
+    """Counters, and an open-addressing index of at least eight cells per counter."""
 
     keys: U64  # [capacity]
     counts: F64  # [capacity] over-estimates, in units of the first message's weight
@@ -94,7 +97,7 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
         raise SkewlessError(f"A summary needs at least 1 counter, not {capacity}.")
     if half_life is not None and not half_life >= 1:
         raise SkewlessError(f"A half-life is at least 1 message, not {half_life}.")
-    cells = 1 << (4 * capacity - 1).bit_length()
+    cells = 1 << (8 * capacity - 1).bit_length()
     return SpaceSaving(
         np.zeros(capacity, np.uint64),
         np.zeros(capacity),
@@ -114,93 +117,104 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
 
 
 @inlined
-def _home(key: np.uint64, mask: np.int64) -> np.int64:
-    return np.int64((key * _GOLDEN) >> np.uint64(20)) & mask
+def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
+    return ((key * _GOLDEN) >> np.uint64(20)) & mask
 
 
+# Indices are unsigned throughout: for signed ones numba asks each time whether they are negative.
 @inlined
-def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.int64:
+def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.uint64:
     """The index cell of the key, or the free one where it belongs."""
-    mask = cells.size - 1
+    mask = np.uint64(cells.size - 1)
     cell = _home(key, mask)
-    while cells[cell] >= 0 and keys[cells[cell]] != key:
-        cell = (cell + 1) & mask
+    while cells[cell] >= 0 and keys[np.uint64(cells[cell])] != key:
+        cell = (cell + _ONE) & mask
     return cell
 
 
 @inlined
-def _forget(cells: I32, keys: U64, key: np.uint64) -> None:
-    """Take the key out of the index; later cells of its run move back, so no gap hides a key."""
-    mask = cells.size - 1
-    gap = cell_of(cells, keys, key)
-    cell = (gap + 1) & mask
+def _forget(cells: I32, keys: U64, slot: np.uint64) -> np.uint64:
+    """Take a counter out of the index; the cell that is free now.
+
+    Later cells of its run move back, so no gap hides a key.
+    """
+    mask = np.uint64(cells.size - 1)
+    gap = _home(keys[slot], mask)
+    while cells[gap] != np.int32(slot):
+        gap = (gap + _ONE) & mask
+    cell = (gap + _ONE) & mask
     while cells[cell] >= 0:
-        wanted = _home(keys[cells[cell]], mask)
+        wanted = _home(keys[np.uint64(cells[cell])], mask)
         if ((cell - wanted) & mask) >= ((cell - gap) & mask):
             cells[gap] = cells[cell]
             gap = cell
-        cell = (cell + 1) & mask
+        cell = (cell + _ONE) & mask
     cells[gap] = _FREE
+    return gap
 
 
 @compiled
-def _rescan(summary: Any) -> int:
-    """Set the limit and list the counters up to it; how many they are."""
+def _rescan(summary: Any) -> None:
+    """Set the limit and list the counters up to it."""
     counts, capacity, total = summary.counts, summary.counts.size, summary.total[0]
-    least = counts[0]
-    for slot in range(1, capacity):
-        least = min(least, counts[slot])
     mean = summary.gain[0] * total / summary.messages[0]
     slack = min(SLACK * mean, (SLACK * total - summary.lifts[0]) / capacity)
-    limit = least + max(0.0, slack)
+    limit = least_of(counts) + max(0.0, slack)
     summary.limit[0] = limit
-    left = 0
+    left = np.int64(0)
     for slot in range(capacity):
-        if counts[slot] <= limit:
-            summary.ring[left] = slot
-            left += 1
-    return left
+        summary.ring[np.uint64(left)] = slot
+        left += np.int64(counts[slot] <= limit)
+    summary.ring_state[0] = left
 
 
 @inlined
 def _candidate(summary: Any) -> np.int64:
-    """A counter at most at the limit, the candidates in turn."""
+    """A counter at most at the limit, the candidates in turn; −1 if none is left."""
     ring, state, counts = summary.ring, summary.ring_state, summary.counts
     left, turn, limit = state[0], state[1], summary.limit[0]
     slot = np.int64(-1)
-    while slot < 0:
-        if left == 0:
-            left = _rescan(summary)
-            limit = summary.limit[0]
-        if turn >= left:
-            turn = 0
-        if counts[ring[turn]] <= limit:
-            slot = np.int64(ring[turn])
+    while slot < 0 and left > 0:
+        turn = turn if turn < left else 0
+        candidate = ring[np.uint64(turn)]
+        if counts[np.uint64(candidate)] <= limit:
+            slot = np.int64(candidate)
             turn += 1
         else:
             left -= 1
-            ring[turn] = ring[left]
+            ring[np.uint64(turn)] = ring[np.uint64(left)]
     state[0], state[1] = left, turn
     return slot
 
 
 @inlined
-def _admit(summary: Any, key: np.uint64) -> np.int64:
-    """Give a key that has no counter one; where it is."""
+def _admit(summary: Any, key: np.uint64, cell: np.uint64) -> np.int64:
+    """Give a key that has no counter one; where it is, or −1 if a rescan must come first.
+
+    `cell` is the free one where it belongs.
+    """
+    cells, keys, counts = summary.cells, summary.keys, summary.counts
     slot = summary.used[0]
-    if slot < summary.counts.size:
+    if slot < counts.size:
         summary.used[0] = slot + 1
     else:
         slot = _candidate(summary)
-        _forget(summary.cells, summary.keys, summary.keys[slot])
-        count, bound = summary.counts[slot], summary.bound[0]
+        if slot < 0:
+            return slot
+        at = np.uint64(slot)
+        gap = _forget(cells, keys, at)
+        # No other cell became free, so the key belongs there if that is sooner.
+        mask = np.uint64(cells.size - 1)
+        home = _home(key, mask)
+        cell = gap if ((gap - home) & mask) < ((cell - home) & mask) else cell
+        count, bound = counts[at], summary.bound[0]
         start = max(count, bound)
         summary.bound[0] = start
         summary.lifts[0] += start - count
-        summary.counts[slot] = start
-        summary.errors[slot] = start
-    summary.keys[slot] = key
-    summary.cells[cell_of(summary.cells, summary.keys, key)] = slot
+        counts[at] = start
+        summary.errors[at] = start
+    keys[np.uint64(slot)] = key
+    cells[cell] = slot
     return slot
 
 
@@ -220,20 +234,50 @@ def renormalise(summary: Any) -> None:
 
 
 @inlined
-def add(summary: Any, key: np.uint64, weight: float) -> np.int64:
-    """Count a message of that weight (≥ 0); the key's counter."""
-    if summary.gain[0] > GAIN_LIMIT:
+def sums_of(summary: Any) -> Sums:
+    """What `count` changes with every message."""
+    return summary.total[0], summary.messages[0], summary.gain[0]
+
+
+@inlined
+def keep_sums(summary: Any, sums: Sums) -> None:
+    """Put it back."""
+    summary.total[0], summary.messages[0], summary.gain[0] = sums
+
+
+@inlined
+def count(summary: Any, key: np.uint64, weight: float, sums: Sums) -> tuple[np.uint64, Sums]:
+    """Count a message of that weight (≥ 0); the key's counter, and the sums with the message.
+
+    A loop carries the sums from one message to the next in registers.
+    """
+    total, messages, gain = sums
+    if gain > GAIN_LIMIT:
+        keep_sums(summary, sums)
         renormalise(summary)
-    gain = summary.gain[0]
+        total, messages, gain = sums_of(summary)
     amount = weight * gain
-    summary.gain[0] = gain * summary.growth[0]
-    summary.total[0] += amount
-    summary.messages[0] += gain
-    slot = np.int64(summary.cells[cell_of(summary.cells, summary.keys, key)])
+    messages += gain
+    gain *= summary.growth[0]
+    total += amount
+    cell = cell_of(summary.cells, summary.keys, key)
+    slot = np.int64(summary.cells[cell])
     if slot < 0:
-        slot = _admit(summary, key)
-    summary.counts[slot] += amount
-    return slot
+        keep_sums(summary, (total, messages, gain))
+        while slot < 0:
+            slot = _admit(summary, key, cell)
+            if slot < 0:
+                _rescan(summary)
+    at = np.uint64(slot)
+    summary.counts[at] += amount
+    return at, (total, messages, gain)
+
+
+@inlined
+def add(summary: Any, key: np.uint64, weight: float) -> None:
+    """Count a message of that weight (≥ 0)."""
+    _, sums = count(summary, key, weight, sums_of(summary))
+    keep_sums(summary, sums)
 
 
 @compiled

@@ -16,11 +16,12 @@ import numpy as np
 
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
-from skewless.hashing import choice_seeds, first_choice, least_prime, second_choice
-from skewless.schemes.api import F64, I64, U64, Feedback, Scheme, check_workers
+from skewless.hashing import choice_seeds, hash_long, least_prime, scale
+from skewless.schemes.api import F64, I32, I64, U64, Feedback, Scheme, check_workers
 from skewless.sketch.space_saving import (
     SpaceSaving,
     Summary,
+    Sums,
     capacity_for,
     merge,
     preload,
@@ -29,6 +30,7 @@ from skewless.sketch.space_saving import (
 )
 
 FEWEST_MESSAGES = 4.0
+BLOCK = 256  # messages are hashed at a time
 
 
 class HeadPlan(NamedTuple):
@@ -55,23 +57,30 @@ class HeadReport(NamedTuple):
 
 
 @inlined
-def is_head(summary: Any, slot: np.int64, theta: float) -> bool:
-    """Whether the key of this counter is head: O(1)."""
-    count = summary.counts[slot]
-    return count > theta * summary.total[0] and count >= FEWEST_MESSAGES * summary.gain[0]
+def is_head(count: float, sums: Sums, theta: float) -> bool:
+    """Whether a key with this count is head, given the summary's sums: O(1)."""
+    # An `and` would be a branch, which the processor cannot foresee.
+    return (count > theta * sums[0]) & (count >= FEWEST_MESSAGES * sums[2])
 
 
 @inlined
-def less_loaded(loads: F64, key: np.uint64, seeds: U64, workers: int) -> tuple[np.int64, float]:
-    """The less loaded of a tail key's two choices, and its load; of equals, the first."""
-    worker = first_choice(key, seeds, workers)
-    least = loads[worker]
-    if workers > 1:
-        choice = second_choice(key, seeds, workers, worker)
-        load = loads[choice]
-        worker = choice if load < least else worker
-        least = min(load, least)
-    return worker, least
+def two_choices(
+    key: np.uint64, seeds: tuple[np.uint64, np.uint64], workers: np.int64
+) -> tuple[np.int64, np.int64]:
+    """The choices of a tail key; of one worker, it twice."""
+    first = scale(hash_long(key, seeds[0]), np.uint64(workers))
+    second = scale(hash_long(key, seeds[1]), np.uint64(workers - 1))
+    return first, min(second + np.int64(second >= first), workers - 1)
+
+
+@inlined
+def hash_block(plan: Any, choices: I32, keys: U64, start: np.int64, stop: np.int64) -> None:
+    """The choices of messages start … stop − 1, many at once: [2, at least so many]."""
+    seeds, workers = (plan.seeds[0], plan.seeds[1]), plan.workers[0]
+    for number in range(stop - start):
+        first, second = two_choices(keys[np.uint64(start + number)], seeds, workers)
+        choices[0, number] = first
+        choices[1, number] = second
 
 
 @dataclass(frozen=True)
