@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numba
+from numba.core import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, DefaultPassBuilder
+from numba.core.registry import CPUDispatcher
 
 from skewless.compiled.cache import MachineCode
 from skewless.errors import SkewlessError
@@ -54,8 +56,15 @@ def alone(
 
 def within(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """For functions that numba compiles to call."""
-    plain = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": _Within}
-    return numba.njit(**plain, **options)(function)
+    bare = {"nopython": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    return _Inner(function, targetoptions=bare | dict(options), pipeline_class=_Within)
+
+
+class _Inner(CPUDispatcher):  # type: ignore[misc]
+    """Compiled once for all numbers: numba would do so for each that a caller writes out."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template([types.unliteral(a) for a in args], kws)
 
 
 class _Alone(Compiler):  # type: ignore[misc]
