@@ -12,7 +12,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from skewless.compiled.cache import MachineCode
@@ -21,14 +22,16 @@ if TYPE_CHECKING:
 class Kernel:
     """A function that is compiled when it is first called; numba is not loaded before."""
 
+    __qualname__: str
+
     def __init__(self, function: Callable[..., Any], **options: Any) -> None:
         """`options` are numba's."""
-        self._function = function
+        self._function = cast(FunctionType, function)
         self._options = options
         functools.update_wrapper(self, function)
 
     @property
-    def py_func(self) -> Callable[..., Any]:
+    def py_func(self) -> FunctionType:
         """The function as it was written."""
         return self._function
 
