@@ -19,7 +19,9 @@ from skewless.schemes.api import F64, I64
 from skewless.sketch.key_table import EMPTY, KeyTable, key_table, slot_of
 from skewless.sketch.key_table import reserve as reserve_table
 
-BABY, TEENAGE, OLD = 0, 1, 2
+# Not plain numbers: numba would compile what they are handed to for each of them.
+BABY, TEENAGE, OLD = np.int64(0), np.int64(1), np.int64(2)
+_START = np.int64(0)
 
 
 class KeySpace(NamedTuple):
@@ -60,7 +62,7 @@ def reserve(space: KeySpace, room: int) -> KeySpace:
     """The space, or a larger copy, with room for that many items in all."""
     if room <= space.counts.size:
         return space
-    grown = key_space(space.teenage.size, space.old.size, 2 * room)
+    grown = key_space(space.teenage.size, space.old.size, max(room, 2 * space.counts.size))
     used = int(space.table.used[0])
     table = reserve_table(space.table, max(0, grown.counts.size - used))
     for name in ("counts", "widths", "spaces", "baby"):
@@ -96,7 +98,7 @@ def promote_to_teenage(space: Any, keep: int) -> None:
     sizes = space.sizes
     _best_first(space.baby, sizes[BABY], space.counts, space.spare)
     sizes[BABY] = min(keep, sizes[BABY])
-    _sort(space.teenage, sizes[TEENAGE], space.counts, space.spare, 0)
+    _sort(space.teenage, sizes[TEENAGE], space.counts, space.spare, _START)
     _promote(space, space.baby, BABY, space.teenage, TEENAGE)
     _forget_the_rest(space)
 
@@ -104,8 +106,8 @@ def promote_to_teenage(space: Any, keep: int) -> None:
 @compiled
 def promote_to_old(space: Any) -> None:
     """Algorithm 2: sort, promote."""
-    _sort(space.teenage, space.sizes[TEENAGE], space.counts, space.spare, 0)
-    _sort(space.old, space.sizes[OLD], space.counts, space.spare, 0)
+    _sort(space.teenage, space.sizes[TEENAGE], space.counts, space.spare, _START)
+    _sort(space.old, space.sizes[OLD], space.counts, space.spare, _START)
     _promote(space, space.teenage, TEENAGE, space.old, OLD)
 
 
@@ -141,7 +143,7 @@ def _best_first(items: I64, size: int, counts: F64, spare: I64) -> None:
     least = np.inf
     for at in range(size):
         least = min(least, counts[items[at]])
-    above = equals = 0
+    above = equals = _START
     for at in range(size):
         item = items[at]
         if counts[item] > least:
