@@ -262,3 +262,10 @@ def test_schemes_lists_all_schemes_and_streams_with_their_defaults():
     printed = run("schemes").stdout
     assert "target=0.01" in printed
     assert "zipf" in printed
+
+
+def test_the_registries_call_classes_what_they_call_themselves():
+    from skewless.streams import STREAMS
+
+    for registry in (SCHEMES, STREAMS):
+        assert {name: kind.name for name, kind in registry.items()} == {n: n for n in registry}

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyspark import cloudpickle
 
 import skewless
+from skewless.compiled import compiled, inlined
 from skewless.compiled.cache import ROOMS, digest_of_sources
+from skewless.compiled.outside import from_outside
 from skewless.compiled.shipping import Shipment
 from skewless.compiled.store import Store
 from skewless.schemes import scheme_of
@@ -80,7 +83,7 @@ def test_every_compiled_function_lies_in_a_room_whose_sources_are_digested():
 
 def test_nothing_is_compiled_but_through_the_three_decorators():
     users = [p for p in PACKAGE.rglob("*.py") if "njit" in p.read_text()]
-    assert [p.relative_to(PACKAGE).as_posix() for p in users] == ["compiled/__init__.py"]
+    assert [p.relative_to(PACKAGE).as_posix() for p in users] == ["compiled/build.py"]
 
 
 def test_the_digest_follows_the_sources():
@@ -93,6 +96,76 @@ def test_machine_code_is_kept_where_the_user_says(installed, tmp_path):
     kept = list((tmp_path / "skewless").iterdir())
     assert kept
     assert not [path for path in kept if path.suffix == ".lock"]
+
+
+def test_machine_code_is_made_only_of_what_python_calls(installed, tmp_path):
+    python(ROUTE, installed, NUMBA_CACHE_DIR=str(tmp_path))
+    kept = [path.name.rpartition("-")[0] for path in (tmp_path / "skewless").iterdir()]
+    assert kept == ["route_PartialKeyGrouping"]
+
+
+def test_to_run_what_was_kept_loads_nothing_that_only_compiling_takes(installed, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    python(ROUTE, installed, **folder)
+    again = python(
+        f"{ROUTE}; import sys; print('numba.np.arraymath' in sys.modules)", installed, **folder
+    )
+    assert is_routed(again)
+    assert again.endswith("False")
+
+
+def test_compiling_works_after_kept_machine_code_was_loaded(installed, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    python(ROUTE, installed, **folder)
+    more = "; print(skewless.route(['a', 'b'], 'd-choices', 3).tolist())"
+    printed = python(ROUTE + more, installed, **folder).splitlines()
+    assert is_routed(printed[0])
+    assert printed[1] == str(skewless.route(["a", "b"], "d-choices", 3).tolist())
+
+
+@inlined
+def half(x):
+    return 1 / x
+
+
+@compiled
+def twice_half(x):
+    return half(x) + half(x)
+
+
+def test_a_kernel_may_be_called_by_python_and_by_other_kernels():
+    assert (half(4.0), twice_half(4.0)) == (0.25, 0.5)
+
+
+def test_an_error_within_a_kernel_reaches_python():
+    with pytest.raises(ZeroDivisionError):
+        twice_half(0.0)
+
+
+def test_a_kernel_travels_by_its_name():
+    assert pickle.loads(pickle.dumps(half)) is half
+
+
+def test_a_kernel_without_a_name_travels_by_what_it_is():
+    sent = cloudpickle.dumps(compiled(lambda x: half(x) + 1))
+    assert cloudpickle.loads(sent)(4.0) == 1.25
+
+
+def _defined(code):
+    space = {"__name__": "elsewhere", "inlined": inlined, "compiled": compiled}
+    exec(code, space)
+    return from_outside(space["f"].py_func)
+
+
+def test_functions_from_outside_the_package_are_told_apart_by_what_they_do():
+    one = "one = 1\n@inlined\ndef g(x): return x + one\n@compiled\ndef f(x): return g(x)"
+    assert _defined(one) == _defined(one)
+    others = [one.replace("one = 1", "one = 2"), one.replace("x + one", "x - one")]
+    assert all(_defined(other) != _defined(one) for other in others)
+
+
+def test_the_packages_own_functions_are_told_apart_by_its_sources():
+    assert from_outside(scheme_of("consistent").route.py_func) == []
 
 
 def test_damaged_machine_code_is_compiled_again(installed, tmp_path):

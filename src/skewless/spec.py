@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
@@ -36,6 +37,26 @@ def split_list(text: str) -> list[str]:
                 f"The list '{text}' has an empty item: give names separated by single commas."
             )
     return specs
+
+
+class Registry(Mapping[str, type[T]]):
+    """Classes by the names that specs call them; each is imported when it is first asked for."""
+
+    def __init__(self, room: str, places: Mapping[str, str]) -> None:
+        """`places` says `module:class` of each name, with modules of the package `room`."""
+        self._room = room
+        self._places = dict(places)
+
+    def __getitem__(self, name: str) -> type[T]:
+        module, _, kind = self._places[name].partition(":")
+        found: type[T] = getattr(importlib.import_module(f"{self._room}.{module}"), kind)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def build(registry: Mapping[str, type[T]], text: str, kind: str) -> T:

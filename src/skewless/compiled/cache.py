@@ -16,8 +16,10 @@ import llvmlite
 import numba
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
+from skewless.compiled.outside import from_outside
 from skewless.compiled.store import STORE
 
 # Every compiled function lies in one of these: machine code is of no use once any of them changed,
@@ -39,16 +41,20 @@ class MachineCode(_Cache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The function for these types, or None: then numba compiles it, and saves it."""
-        target_context.refresh()
         name = self._name(sig, target_context.codegen())
         data = STORE.get(name) or STORE.await_or_claim(name)
         if data is None:
             return None
         self._used[name] = data
+        # All that machine code needs of the context. Numba's own cache has it load what compiling
+        # takes, SciPy's linear algebra among it: 0.6 s.
+        rtsys.initialize(target_context)
         return CompileResult._rebuild(target_context, *pickle.loads(data))
 
     def save_overload(self, sig: Any, cres: Any) -> None:
         """Keep what was compiled."""
+        for env in cres._find_referenced_environments():
+            cres.library.codegen.set_env(env.env_name, env)  # of functions within it
         if cres.lifted or cres.library.has_dynamic_globals:
             return  # bound to addresses of this process
         name = self._name(sig, cres.library.codegen)
@@ -73,6 +79,7 @@ class MachineCode(_Cache):  # type: ignore[misc]
         function = self._function
         facts = (
             digest_of_sources(),
+            from_outside(function),
             function.__module__,
             function.__qualname__,
             function.__code__.co_firstlineno,

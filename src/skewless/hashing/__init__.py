@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from skewless.hashing.columns import (
-    SPARK_SEED,
-    identities,
-    identity,
-)
+from typing import TYPE_CHECKING, Any
+
 from skewless.hashing.family import (
     SALT,
     choice_seeds,
@@ -21,12 +18,26 @@ from skewless.hashing.family import (
     stride,
 )
 from skewless.hashing.inverse import unhash_longs
+from skewless.hashing.literals import SPARK_SEED
 from skewless.hashing.xxh64 import (
     U64,
     hash_bytes,
     hash_int,
     hash_long,
 )
+
+if TYPE_CHECKING:
+    from skewless.hashing.columns import identities, identity
+
+
+def __getattr__(name: str) -> Any:
+    """Import what takes Arrow on first use: most streams need none of it."""
+    if name in ("identities", "identity"):
+        from skewless.hashing import columns
+
+        return getattr(columns, name)
+    raise AttributeError(f"module 'skewless.hashing' has no attribute {name!r}")
+
 
 __all__ = [
     "SALT",

@@ -15,9 +15,8 @@ import pyarrow as pa
 import xxhash
 
 from skewless.errors import SkewlessError
+from skewless.hashing.literals import SPARK_SEED
 from skewless.hashing.xxh64 import U64, hash_ints, hash_longs, hash_slices
-
-SPARK_SEED = 42
 
 
 def identity(key: Any) -> int:
@@ -179,11 +178,3 @@ def _double_bits(values: npt.NDArray[np.float64]) -> U64:
     """Spark hashes -0.0 as 0.0 and every NaN alike."""
     canonical = np.where(np.isnan(values), np.nan, values) + 0.0
     return canonical.view(np.uint64)
-
-
-def of_literals(*numbers: int) -> U64:
-    """The identities of int literals; plain Python, which a start-up can wait for."""
-    hashed = (
-        xxhash.xxh64_intdigest(n.to_bytes(4, "little", signed=True), SPARK_SEED) for n in numbers
-    )
-    return np.array(list(hashed), np.uint64)

@@ -17,7 +17,7 @@ import numpy as np
 
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
-from skewless.hashing.columns import of_literals
+from skewless.hashing.literals import of_literals
 from skewless.hashing.xxh64 import U64, hash_long
 
 SALT = -1  # the literal that salts are hashed with; those of choices are not negative

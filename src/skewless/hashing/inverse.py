@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from skewless.hashing.columns import SPARK_SEED
+from skewless.hashing.literals import SPARK_SEED
 from skewless.hashing.xxh64 import P1, P2, P3, P4, P5, U64
 
 _INVERSE = {prime: np.uint64(pow(int(prime), -1, 1 << 64)) for prime in (P1, P2, P3)}

@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 from skewless.schemes.api import Feedback, RouteTable, Scheme
-from skewless.schemes.bounded_hash import BoundedLoadConsistentHashing
 from skewless.schemes.check import check_scheme
-from skewless.schemes.consistent.scheme import ConsistentGrouping
-from skewless.schemes.d_choices import DChoices
-from skewless.schemes.distribution_aware import DistributionAware
-from skewless.schemes.dynamic import DynamicKeyGrouping
-from skewless.schemes.full_knowledge import FullKnowledge
-from skewless.schemes.graded import GradedChoices
-from skewless.schemes.graded_planned import PlannedGradedChoices
-from skewless.schemes.key import KeyGrouping
-from skewless.schemes.modulo import Modulo
-from skewless.schemes.o_apx import OptimalApproximation
-from skewless.schemes.off_greedy import OfflineGreedy
-from skewless.schemes.on_greedy import OnlineGreedy
-from skewless.schemes.partial import PartialKeyGrouping
-from skewless.schemes.porc import PowerOfRandomChoices
-from skewless.schemes.potc import StaticPowerOfTwoChoices
-from skewless.schemes.potc_message import PowerOfTwoChoicesPerMessage
-from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
-from skewless.schemes.shuffle import ShuffleGrouping
-from skewless.schemes.sia import SingleInstanceAllocation
-from skewless.schemes.universal import UniversalHashing
-from skewless.schemes.w_choices import WChoices
-from skewless.spec import build
+from skewless.spec import Registry, build
 
-_ALL: tuple[type[Scheme], ...] = (
-    KeyGrouping,
-    ShuffleGrouping,
-    PartialKeyGrouping,
-    StaticPowerOfTwoChoices,
-    OnlineGreedy,
-    OfflineGreedy,
-    DChoices,
-    WChoices,
-    DistributionAware,
-    OptimalApproximation,
-    SingleInstanceAllocation,
-    Modulo,
-    UniversalHashing,
-    DynamicKeyGrouping,
-    GradedChoices,
-    PlannedGradedChoices,
-    PowerOfRandomChoices,
-    BoundedLoadConsistentHashing,
-    PowerOfTwoChoicesPerMessage,
-    ConsistentGrouping,
-    ProactiveShuffleGrouping,
-    FullKnowledge,
+SCHEMES: Registry[Scheme] = Registry(
+    "skewless.schemes",
+    {
+        "key": "key:KeyGrouping",
+        "shuffle": "shuffle:ShuffleGrouping",
+        "partial": "partial:PartialKeyGrouping",
+        "potc": "potc:StaticPowerOfTwoChoices",
+        "on-greedy": "on_greedy:OnlineGreedy",
+        "off-greedy": "off_greedy:OfflineGreedy",
+        "d-choices": "d_choices:DChoices",
+        "w-choices": "w_choices:WChoices",
+        "distribution-aware": "distribution_aware:DistributionAware",
+        "o-apx": "o_apx:OptimalApproximation",
+        "sia": "sia:SingleInstanceAllocation",
+        "modulo": "modulo:Modulo",
+        "universal": "universal:UniversalHashing",
+        "dynamic": "dynamic:DynamicKeyGrouping",
+        "graded": "graded:GradedChoices",
+        "graded-planned": "graded_planned:PlannedGradedChoices",
+        "porc": "porc:PowerOfRandomChoices",
+        "bounded-hash": "bounded_hash:BoundedLoadConsistentHashing",
+        "potc-message": "potc_message:PowerOfTwoChoicesPerMessage",
+        "consistent": "consistent.scheme:ConsistentGrouping",
+        "proactive": "proactive.scheme:ProactiveShuffleGrouping",
+        "full-knowledge": "full_knowledge:FullKnowledge",
+    },
 )
-SCHEMES: dict[str, type[Scheme]] = {scheme.name: scheme for scheme in _ALL}
 
 
 def scheme_of(scheme: Scheme | str) -> Scheme:

@@ -16,7 +16,7 @@ from skewless.compiled.bits import least_of, order_of
 from skewless.errors import SkewlessError
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
-from skewless.schemes.parts.enough import fewest_choices, sort_falling
+from skewless.schemes.parts.enough import fewest_choices, sort_falling, total
 from skewless.schemes.parts.head import (
     BLOCK,
     HeadPlan,
@@ -79,7 +79,7 @@ def _refresh(
             heads += 1
     falling = shares[:heads]
     sort_falling(falling)
-    choices[0] = fewest_choices(falling, max(0.0, 1 - falling.sum()), workers, epsilon)
+    choices[0] = fewest_choices(falling, max(0.0, 1 - total(falling)), workers, epsilon)
     choices[1] = seen + min(max(seen, _FIRST_REFRESH), refresh)
 
 

@@ -96,7 +96,7 @@ def _run_cycles(plan: Any, tally: Any, elapsed_s: float) -> None:
     if elapsed_s >= due_s[0]:
         promote_to_teenage(space, plan.places[0])
         # A long silence is one cycle, not many: nothing was counted meanwhile.
-        due_s[0] = (np.floor(elapsed_s / plan.cycles_s[0]) + 1) * plan.cycles_s[0]
+        due_s[0] = (math.floor(elapsed_s / plan.cycles_s[0]) + 1) * plan.cycles_s[0]
         if plan.keeps[0] < 1:
             for item in range(space.table.used[0]):
                 space.counts[item] *= plan.keeps[0]
@@ -105,7 +105,7 @@ def _run_cycles(plan: Any, tally: Any, elapsed_s: float) -> None:
             tally.sent[0] *= plan.keeps[0]
     if elapsed_s >= due_s[1]:
         promote_to_old(space)
-        due_s[1] = (np.floor(elapsed_s / plan.cycles_s[1]) + 1) * plan.cycles_s[1]
+        due_s[1] = (math.floor(elapsed_s / plan.cycles_s[1]) + 1) * plan.cycles_s[1]
 
 
 @inlined
@@ -258,8 +258,9 @@ class DynamicKeyGrouping(Scheme):
         for key, count, width in zip(plan.keys, plan.counts, plan.widths, strict=True):
             item = item_of(space, key, width)
             space.counts[item] = count
-        promote_to_teenage(space, plan.places[0])
-        promote_to_old(space)
+        if plan.keys.size:
+            promote_to_teenage(space, plan.places[0])
+            promote_to_old(space)
         return DynamicTally(
             plan.start.copy(),
             np.array([plan.start.sum(), 0.0]),

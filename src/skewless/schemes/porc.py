@@ -90,7 +90,9 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
             number += 1
             if number > last:
                 # Rounding may leave no load below the limit: the least loaded is the nearest.
-                worker = loads.argmin()
+                worker = np.int64(0)
+                for other in range(1, loads.size):
+                    worker = other if loads[other] < loads[worker] else worker
                 load = loads[worker]
                 break
             worker = scale(hash_long(np.uint64(number), h), workers)

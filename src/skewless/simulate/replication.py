@@ -22,6 +22,7 @@ from skewless.schemes.api import I32, U64
 
 DEFAULT_LIMIT_BYTES = 2 << 30
 _SMALLEST = 1 << 12
+_FIRST = 1 << 20  # bytes
 _PARTS = 256
 _SPAN = 1 << 16
 _BLOCK = 1 << 22  # slots written out at a time: what is copied on the way stays small
@@ -48,7 +49,10 @@ class PairCounter:
                 f"Counting pairs over {workers} workers needs a limit of at least "
                 f"{_SMALLEST * slot_bytes * 3 // 2} bytes, not {limit_bytes}."
             )
-        self._capacity = _SMALLEST
+        # So large that few runs grow it: to move it is compiled only then.
+        self._capacity = max(
+            _SMALLEST, min(self._most, 1 << (_FIRST // slot_bytes - 1).bit_length())
+        )
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._clear()
 

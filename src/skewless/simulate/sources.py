@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from skewless.compiled import allocating
 from skewless.errors import SkewlessError
-from skewless.hashing import first_choice, identities, source_seeds
+from skewless.hashing import first_choice, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
@@ -172,6 +172,8 @@ def _positions(source_keys: U64, seeds: U64, count: int) -> list[npt.NDArray[np.
 def _as_identities(keys: Any) -> U64:
     if isinstance(keys, np.ndarray) and keys.dtype == np.uint64:
         return np.ascontiguousarray(keys)
+    from skewless.hashing import identities
+
     return identities(keys)
 
 

@@ -65,7 +65,8 @@ def reserve(table: KeyTable, extra: int) -> KeyTable:
     if 2 * wanted <= table.keys.size:
         return table
     grown = key_table(wanted)
-    _rehash(table, grown)
+    if table.used[0]:
+        _rehash(table, grown)
     return grown
 
 

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from skewless.spec import build
+from skewless.spec import Registry, build
 from skewless.streams.api import Chunk, Stream
-from skewless.streams.countries import Countries
-from skewless.streams.csv import CommaSeparated
-from skewless.streams.drift import Drift
-from skewless.streams.lognormal import LogNormal
-from skewless.streams.parquet import Parquet
-from skewless.streams.spike import Spike
-from skewless.streams.tsv import TabSeparated
-from skewless.streams.words import Words
-from skewless.streams.zipf import Zipf
 
-_ALL: tuple[type[Stream], ...] = (
-    Zipf,
-    LogNormal,
-    Countries,
-    Drift,
-    Spike,
-    Words,
-    TabSeparated,
-    CommaSeparated,
-    Parquet,
+STREAMS: Registry[Stream] = Registry(
+    "skewless.streams",
+    {
+        "zipf": "zipf:Zipf",
+        "lognormal": "lognormal:LogNormal",
+        "countries": "countries:Countries",
+        "drift": "drift:Drift",
+        "spike": "spike:Spike",
+        "words": "words:Words",
+        "tsv": "tsv:TabSeparated",
+        "csv": "csv:CommaSeparated",
+        "parquet": "parquet:Parquet",
+    },
 )
-STREAMS: dict[str, type[Stream]] = {stream.name: stream for stream in _ALL}
 
 
 def stream_of(stream: Stream | str) -> Stream:

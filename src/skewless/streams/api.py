@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from skewless.errors import SkewlessError
 from skewless.hashing import U64, unhash_longs
 from skewless.spec import Described
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CHUNK_MESSAGES = 1 << 18
 
@@ -48,6 +49,8 @@ class Stream(Described, ABC):
 
     def keys_of(self, identities: U64) -> pa.Array:
         """Keys that have these identities: numbers, unless a stream draws names."""
+        import pyarrow as pa
+
         return pa.array(unhash_longs(identities))
 
     def length(self) -> int | None:

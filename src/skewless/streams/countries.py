@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 
-from skewless.compiled import allocating
+from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.hashing import U64
 from skewless.hashing import identities as hashed
@@ -45,7 +45,7 @@ COUNTRIES: tuple[str, ...] = tuple(_NAMES.strip().replace("\n", "|").split("|"))
 HOT = COUNTRIES.index("United States")
 
 
-@allocating
+@compiled
 def _draw(
     names: U64,
     hot: int,
@@ -53,10 +53,9 @@ def _draw(
     skewed: tuple[int, int],
     origin: np.uint64,
     first: int,
-    count: int,
-) -> U64:
-    keys = np.empty(count, np.uint64)
-    for i in range(count):
+    keys: U64,
+) -> None:
+    for i in range(keys.size):
         bits = first_bits(origin, first + i)
         inside = skewed[0] <= first + i < skewed[1]
         if unit(bits) <= (share if inside else 1.0 / names.size):
@@ -64,7 +63,6 @@ def _draw(
         else:
             cold = np.int64((1.0 - unit(next_bits(bits))) * (names.size - 1))
             keys[i] = names[cold + np.int64(cold >= hot)]
-    return keys
 
 
 @dataclass(frozen=True)
@@ -106,4 +104,4 @@ class Countries(Synthetic):
             "first": (0, middle),
             "second": (middle, self.messages),
         }[self.half]
-        return lambda origin, first, count: _draw(names, HOT, share, skewed, origin, first, count)
+        return lambda origin, first, keys: _draw(names, HOT, share, skewed, origin, first, keys)

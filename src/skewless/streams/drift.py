@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skewless.compiled import allocating
+from skewless.compiled import compiled
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits
 from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
@@ -16,18 +16,16 @@ from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
 _SPARK_SEED = np.uint64(SPARK_SEED)
 
 
-@allocating
+@compiled
 def _draw(
-    sampler: RankSampler, turn: int, period: int, origin: np.uint64, first: int, count: int
-) -> U64:
+    sampler: RankSampler, turn: int, period: int, origin: np.uint64, first: int, keys: U64
+) -> None:
     size = np.int64(sampler.keys)
-    keys = np.empty(count, np.uint64)
-    for i in range(count):
+    for i in range(keys.size):
         message = first + i
         rank = np.int64(draw_rank(sampler, first_bits(origin, message)))
         turned = (rank - 1 + ((message // period) % size) * turn) % size + 1
         keys[i] = hash_long(np.uint64(turned), _SPARK_SEED)
-    return keys
 
 
 def turn_of(keys: int) -> int:
@@ -64,4 +62,4 @@ class Drift(Synthetic):
     def drawer(self) -> Any:
         """Turned ranks, as identities of longs."""
         sampler, turn, period = rank_sampler(self.z, self.keys), turn_of(self.keys), self.period
-        return lambda origin, first, count: _draw(sampler, turn, period, origin, first, count)
+        return lambda origin, first, keys: _draw(sampler, turn, period, origin, first, keys)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skewless.compiled import allocating
+from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
@@ -21,17 +21,15 @@ _SPARK_SEED = np.uint64(SPARK_SEED)
 _LARGEST_LOG = 43.0  # samples stop short of the largest long, 2^63 = exp(43.67)
 
 
-@allocating
-def _draw(mu: float, sigma: float, origin: np.uint64, first: int, count: int) -> U64:
-    keys = np.empty(count, np.uint64)
-    for i in range(count):
+@compiled
+def _draw(mu: float, sigma: float, origin: np.uint64, first: int, keys: U64) -> None:
+    for i in range(keys.size):
         bits = first_bits(origin, first + i)
         # One normal of a Box-Muller pair: the other would tie a message to its neighbour.
         radius = math.sqrt(-2.0 * math.log(unit(bits)))
         normal = radius * math.cos(2.0 * math.pi * unit(next_bits(bits)))
         sample = math.floor(math.exp(min(mu + sigma * normal, _LARGEST_LOG)) + 0.5)
         keys[i] = hash_long(np.uint64(sample), _SPARK_SEED)
-    return keys
 
 
 @dataclass(frozen=True)
@@ -62,4 +60,4 @@ class LogNormal(Synthetic):
     def drawer(self) -> Any:
         """Rounded samples, as identities of longs."""
         mu, sigma = float(self.mu), float(self.sigma)
-        return lambda origin, first, count: _draw(mu, sigma, origin, first, count)
+        return lambda origin, first, keys: _draw(mu, sigma, origin, first, keys)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skewless.compiled import allocating
+from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
@@ -20,14 +20,12 @@ from skewless.streams.zipf import RankSampler, draw_rank, rank_sampler
 _SPARK_SEED = np.uint64(SPARK_SEED)
 
 
-@allocating
-def _draw(sampler: RankSampler, share: float, origin: np.uint64, first: int, count: int) -> U64:
-    keys = np.empty(count, np.uint64)
-    for i in range(count):
+@compiled
+def _draw(sampler: RankSampler, share: float, origin: np.uint64, first: int, keys: U64) -> None:
+    for i in range(keys.size):
         bits = first_bits(origin, first + i)
         key = np.uint64(0) if unit(bits) <= share else draw_rank(sampler, next_bits(bits))
         keys[i] = hash_long(key, _SPARK_SEED)
-    return keys
 
 
 @dataclass(frozen=True)
@@ -55,4 +53,4 @@ class Spike(Synthetic):
     def drawer(self) -> Any:
         """The spike or a rank, as identities of longs."""
         sampler, share = rank_sampler(self.z, self.keys), float(self.share)
-        return lambda origin, first, count: _draw(sampler, share, origin, first, count)
+        return lambda origin, first, keys: _draw(sampler, share, origin, first, keys)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skewless.compiled import compiled, inlined
+from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.streams import api
 
@@ -47,10 +47,11 @@ def unit(bits: np.uint64) -> np.float64:
     return (np.float64(bits >> np.uint64(11)) + 1.0) * 2.0**-53
 
 
-@compiled
-def _origin(seed: np.uint64) -> np.uint64:
+def _origin(seed: int) -> np.uint64:
     # Seeds 0, 1, 2 … must not begin at neighbouring points of one sequence.
-    return _mix(_mix(seed + _STEP) ^ _STEP)
+    with np.errstate(over="ignore"):  # as Python, which need not be compiled for one number
+        mixed = _mix.py_func(np.uint64(seed & _MASK) + _STEP)
+        return np.uint64(_mix.py_func(mixed ^ _STEP))
 
 
 class Synthetic(api.Stream):
@@ -65,15 +66,17 @@ class Synthetic(api.Stream):
     def produce(self, seed: int, source_column: str | None) -> Iterator[api.Chunk]:
         """Chunks drawn one by one."""
         self.refuse_sources(source_column)
-        origin = np.uint64(_origin(np.uint64(seed & _MASK)))
+        origin = _origin(seed)
         draw = self.drawer()
         for first in range(0, self.messages, api.CHUNK_MESSAGES):
             count = min(api.CHUNK_MESSAGES, self.messages - first)
-            yield api.Chunk(draw(origin, first, count), None)
+            keys = np.empty(count, np.uint64)
+            draw(origin, first, keys)
+            yield api.Chunk(keys, None)
 
     @abstractmethod
     def drawer(self) -> Any:
-        """A function (origin, first message, count) -> identities."""
+        """A function (origin, first message, keys) that fills `keys` with identities."""
 
     def check_at_least(self, least: float, *params: str) -> None:
         """Refuse a parameter below `least`, or one that is infinite."""

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skewless.compiled import allocating, compiled, inlined
+from skewless.compiled import compiled, inlined
 from skewless.hashing import SPARK_SEED, U64, hash_long
 from skewless.streams.synthetic import Synthetic, first_bits, next_bits, unit
 
@@ -51,15 +51,12 @@ def _inverse_area(area: float, z: float) -> float:
     return math.exp(math.log1p(t) / (1.0 - z))
 
 
-@compiled
-def _sampler(z: float, keys: float) -> tuple[float, float, float]:
-    sure = 2.0 - _inverse_area(_area(2.5, z) - 2.0**-z, z)
-    return _area(1.5, z) - 1.0, _area(keys + 0.5, z), sure
-
-
 def rank_sampler(z: float, keys: int) -> RankSampler:
     """The sampler of ranks 1 … keys with exponent z ≥ 0."""
-    return RankSampler(float(z), float(keys), *_sampler(float(z), float(keys)))
+    z = float(z)
+    area, inverse_area = _area.py_func, _inverse_area.py_func  # for three numbers, not compiled
+    sure = 2.0 - inverse_area(area(2.5, z) - 2.0**-z, z)
+    return RankSampler(z, float(keys), area(1.5, z) - 1.0, area(keys + 0.5, z), sure)
 
 
 @inlined
@@ -75,12 +72,10 @@ def draw_rank(sampler: RankSampler, bits: np.uint64) -> np.uint64:
         bits = next_bits(bits)
 
 
-@allocating
-def _draw(sampler: RankSampler, origin: np.uint64, first: int, count: int) -> U64:
-    keys = np.empty(count, np.uint64)
-    for i in range(count):
+@compiled
+def _draw(sampler: RankSampler, origin: np.uint64, first: int, keys: U64) -> None:
+    for i in range(keys.size):
         keys[i] = hash_long(draw_rank(sampler, first_bits(origin, first + i)), _SPARK_SEED)
-    return keys
 
 
 @dataclass(frozen=True)
@@ -105,4 +100,4 @@ class Zipf(Synthetic):
     def drawer(self) -> Any:
         """Ranks, as identities of longs."""
         sampler = rank_sampler(self.z, self.keys)
-        return lambda origin, first, count: _draw(sampler, origin, first, count)
+        return lambda origin, first, keys: _draw(sampler, origin, first, keys)

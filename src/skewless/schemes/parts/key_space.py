@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skewless.compiled import allocating, inlined
+from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, I64
 from skewless.sketch.key_table import EMPTY, KeyTable, key_table, slot_of
 from skewless.sketch.key_table import reserve as reserve_table
 
-BABY, TEENAGE, OLD = 0, 1, 2
+# Not plain numbers: numba would compile what they are handed to for each of them.
+BABY, TEENAGE, OLD = np.int64(0), np.int64(1), np.int64(2)
+_START = np.int64(0)
 
 
 class KeySpace(NamedTuple):
@@ -34,12 +36,13 @@ class KeySpace(NamedTuple):
     teenage: I64  # [teenage places]
     old: I64  # [old places]
     sizes: I64  # [3] how many items each space holds
+    spare: I64  # [capacity] room for promotions
+    spare_counts: F64  # [capacity] likewise
 
 
 def key_space(teenage: int, old: int, room: int) -> KeySpace:
     """An empty space with room for that many items."""
-    arrays = (np.zeros(room, np.int64) for _ in range(4))
-    slots, widths, spaces, baby = arrays
+    slots, widths, spaces, baby, spare = (np.zeros(room, np.int64) for _ in range(5))
     return KeySpace(
         key_table(room),
         slots,
@@ -50,6 +53,8 @@ def key_space(teenage: int, old: int, room: int) -> KeySpace:
         np.zeros(teenage, np.int64),
         np.zeros(old, np.int64),
         np.zeros(3, np.int64),
+        spare,
+        np.zeros(room),
     )
 
 
@@ -87,79 +92,78 @@ def item_of(space: Any, key: np.uint64, width: int) -> np.int64:
     return item
 
 
-@allocating
+@compiled
 def promote_to_teenage(space: Any, keep: int) -> None:
     """Algorithm 1: sort, cut baby to `keep` items, promote."""
-    space.sizes[BABY] = _keep_best(space.baby[: space.sizes[BABY]], space.counts, keep)
-    _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
+    sizes = space.sizes
+    _best_first(space.baby, sizes[BABY], space.counts, space.spare)
+    sizes[BABY] = min(keep, sizes[BABY])
+    _sort(space.teenage, sizes[TEENAGE], space.counts, space.spare, _START)
     _promote(space, space.baby, BABY, space.teenage, TEENAGE)
     _forget_the_rest(space)
 
 
-@allocating
+@compiled
 def promote_to_old(space: Any) -> None:
     """Algorithm 2: sort, promote."""
-    _sort(space.teenage[: space.sizes[TEENAGE]], space.counts)
-    _sort(space.old[: space.sizes[OLD]], space.counts)
+    _sort(space.teenage, space.sizes[TEENAGE], space.counts, space.spare, _START)
+    _sort(space.old, space.sizes[OLD], space.counts, space.spare, _START)
     _promote(space, space.teenage, TEENAGE, space.old, OLD)
 
 
-# Written out in loops: NumPy's sorting and indexing by arrays would take 20 s to compile.
+# Written out in loops, with arrays at hand to work in: what NumPy has for it takes 20 s to compile.
 
 
-@allocating
-def _sort(items: I64, counts: F64) -> None:
-    """By falling count; equals keep their order (merge sort)."""
-    merged = np.empty(items.size, np.int64)
+@compiled
+def _sort(items: I64, size: int, counts: F64, merged: I64, first: int) -> None:
+    """By falling count; equals keep their order (merge sort). Works in `merged` from `first` on."""
     width = 1
-    while width < items.size:
-        for start in range(0, items.size, 2 * width):
-            middle, stop = min(start + width, items.size), min(start + 2 * width, items.size)
+    while width < size:
+        for start in range(0, size, 2 * width):
+            middle, stop = min(start + width, size), min(start + 2 * width, size)
             left, right = start, middle
             for at in range(start, stop):
                 if left < middle and (right >= stop or counts[items[left]] >= counts[items[right]]):
-                    merged[at] = items[left]
+                    merged[first + at] = items[left]
                     left += 1
                 else:
-                    merged[at] = items[right]
+                    merged[first + at] = items[right]
                     right += 1
-        for at in range(items.size):
-            items[at] = merged[at]
+        for at in range(size):
+            items[at] = merged[first + at]
         width *= 2
 
 
-@allocating
-def _keep_best(items: I64, counts: F64, keep: int) -> int:
-    """Put the best `keep` items in front, sorted by falling count; how many that are.
+@compiled
+def _best_first(items: I64, size: int, counts: F64, spare: I64) -> None:
+    """Sort by falling count.
 
     Most babies came once: they are taken in order, and only the others are sorted.
     """
     least = np.inf
-    for at in range(items.size):
+    for at in range(size):
         least = min(least, counts[items[at]])
-    equal = np.empty(items.size, np.int64)
-    above = equals = 0
-    for at in range(items.size):
+    above = equals = _START
+    for at in range(size):
         item = items[at]
         if counts[item] > least:
             items[above] = item
             above += 1
         else:
-            equal[equals] = item
+            spare[equals] = item
             equals += 1
-    _sort(items[:above], counts)
+    _sort(items, above, counts, spare, equals)
     for at in range(equals):
-        items[above + at] = equal[at]
-    return min(keep, items.size)
+        items[above + at] = spare[at]
 
 
-@allocating
+@compiled
 def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> None:
     """Fill free places, then algorithm 3: the first of source against the last of target.
 
     A winner goes to the head of target, the loser to the tail of source; ties change places too.
     """
-    sizes = space.sizes
+    sizes, queue = space.sizes, space.spare
     free = min(target.size - sizes[upper], sizes[lower])
     for at in range(free):
         target[sizes[upper] + at] = source[at]
@@ -167,7 +171,6 @@ def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> No
     held = sizes[upper]
     # The queue of source, in which losers line up, and how many of it have won.
     waiting = sizes[lower] - free
-    queue = np.empty(waiting + held, np.int64)
     for at in range(waiting):
         queue[at] = source[free + at]
     won = 0
@@ -189,29 +192,31 @@ def _promote(space: Any, source: I64, lower: int, target: I64, upper: int) -> No
     sizes[lower] = waiting
 
 
-@allocating
+@compiled
 def _forget_the_rest(space: Any) -> None:
     """Number the items that are in a space from 0 on; all others lose their place in the table."""
-    table, sizes = space.table, space.sizes
-    count = sizes[OLD] + sizes[TEENAGE] + sizes[BABY]
-    keys, counts = np.empty(count, np.uint64), np.empty(count)
-    widths, kinds = np.empty(count, np.int64), np.empty(count, np.int64)
-    item = 0
+    table, sizes, spare, numbers = space.table, space.sizes, space.spare, space.spare_counts
+    count = 0
     for kind, items in ((OLD, space.old), (TEENAGE, space.teenage), (BABY, space.baby)):
         for at in range(sizes[kind]):
-            before = items[at]
-            keys[item] = table.keys[space.slots[before]]
-            counts[item] = space.counts[before]
-            widths[item], kinds[item] = space.widths[before], space.spaces[before]
-            items[at] = item
-            item += 1
+            spare[count] = items[at]
+            items[at] = count
+            space.spaces[count] = kind
+            count += 1
+    for item in range(count):
+        numbers[item] = space.counts[spare[item]]
+    for item in range(count):
+        space.counts[item] = numbers[item]
+        numbers[item] = space.widths[spare[item]]
+    for item in range(count):
+        space.widths[item] = np.int64(numbers[item])
+        spare[item] = np.int64(table.keys[space.slots[spare[item]]])
     for before in range(table.used[0]):
         table.values[space.slots[before]] = EMPTY
     for item in range(count):
-        slot = slot_of(table.keys, table.values, keys[item])
-        table.keys[slot] = keys[item]
+        key = np.uint64(spare[item])
+        slot = slot_of(table.keys, table.values, key)
+        table.keys[slot] = key
         table.values[slot] = item
         space.slots[item] = slot
-        space.counts[item] = counts[item]
-        space.widths[item], space.spaces[item] = widths[item], kinds[item]
     table.used[0] = count

@@ -1,0 +1,102 @@
+"""How numba compiles a kernel: whole, for Python, or only as far as its callers need it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numba
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, DefaultPassBuilder
+
+from skewless.compiled.cache import MachineCode
+from skewless.errors import SkewlessError
+
+OLDEST_NUMBA = (0, 61)
+
+if tuple(int(part) for part in numba.__version__.split(".")[:2]) < OLDEST_NUMBA:
+    raise SkewlessError(
+        f"numba is version {numba.__version__}, but skewless needs "
+        f"{'.'.join(map(str, OLDEST_NUMBA))} or later: upgrade it with pip install --upgrade numba."
+    )
+
+# What numba does for code that kernels have none of: closures, `with`, `None`, literals, array
+# expressions, generators.
+_UNNEEDED = {
+    "WithLifting",
+    "InlineClosureLikes",
+    "RewriteSemanticConstants",
+    "DeadBranchPrune",
+    "RewriteDynamicRaises",
+    "MakeFunctionToJitFunction",
+    "InlineInlinables",
+    "FindLiterallyCalls",
+    "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass",
+    "InlineOverloads",
+    "NopythonRewrites",
+    "NoPythonSupportedFeatureValidation",
+    "AnnotateTypes",
+    "DumpParforDiagnostics",
+}
+
+
+def alone(
+    function: Callable[..., Any], machine_code: MachineCode, options: Mapping[str, Any]
+) -> Any:
+    """For Python to call, from machine code that is kept."""
+    made: Any = numba.njit(no_cfunc_wrapper=True, pipeline_class=_Alone, **options)(function)
+    # What numba's own `cache=True` does, with a cache of ours: numba's needs a folder that it can
+    # write to and a source file, and an executor may have neither.
+    made._cache = machine_code
+    return made
+
+
+def within(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    """For functions that numba compiles to call."""
+    plain = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": _Within}
+    return numba.njit(**plain, **options)(function)
+
+
+class _Alone(Compiler):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        passes.passes = [p for p in passes.passes if p[0].__name__ not in _UNNEEDED]
+        passes.finalize()
+        return [passes]
+
+
+class _Within(_Alone):
+    def define_pipelines(self) -> list[Any]:
+        codegen, name = self.state.targetctx.codegen(), self.state.func_id.func_qualname
+        self.state.library = _Part(codegen, name)
+        return super().define_pipelines()
+
+
+class _Part(JITCodeLibrary):  # type: ignore[misc]
+    """LLVM code that goes into whatever calls it.
+
+    It is optimised before, as numba does: without that, graded's loop came out a tenth slower.
+    """
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        return _NO_MACHINE
+
+
+class _NoMachine:
+    """What takes the place of the engine that runs machine code, where there is none."""
+
+    def set_env(self, name: str, env: Any) -> None:
+        """The caller's machine code gets it: see `MachineCode.save_overload`."""
+
+
+_NO_MACHINE = _NoMachine()
