@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skewless.compiled import inlined
-from skewless.hashing import choice_seeds, first_choice, least_prime
+from skewless.hashing import first_choice
 from skewless.schemes import partial, porc, shuffle
 from skewless.schemes.api import F64, I64, U64
-from skewless.schemes.porc import Scans, new_scans
+from skewless.schemes.porc import Scans
 
 INNER = ("porc", "key", "shuffle", "partial")
 _PORC, _KEY, _SHUFFLE = 0, 1, 2
@@ -37,23 +37,6 @@ class InnerTally(NamedTuple):
     total: F64  # [1] porc
     scans: Scans  # porc
     turn: I64  # [1] shuffle
-
-
-def inner_plan(inner: str, virtual: int, epsilon: float, seed: int) -> InnerPlan:
-    """The plan over so many virtual workers."""
-    return InnerPlan(
-        kind=np.array([INNER.index(inner)]),
-        workers=np.array([virtual]),
-        seeds=choice_seeds(seed),
-        factor=np.array([1.0 + epsilon]),
-        choices=np.array([min(2, virtual)]),
-        prime=np.array([least_prime(virtual)]),
-    )
-
-
-def inner_tally(virtual: int, source: int) -> InnerTally:
-    """Nothing sent."""
-    return InnerTally(np.zeros(virtual), np.zeros(1), new_scans(), np.array([source % virtual]))
 
 
 @inlined

@@ -15,20 +15,22 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from skewless.errors import SkewlessError
+from skewless.hashing import choice_seeds, least_prime
 from skewless.schemes.api import F64, I32, I64, Feedback, Scheme, check_workers
 from skewless.schemes.consistent import owners as consistent_owners
-from skewless.schemes.consistent.inner import INNER, inner_plan
+from skewless.schemes.consistent.inner import INNER, InnerPlan, InnerTally
 from skewless.schemes.consistent.source import (
+    Asking,
     ConsistentPlan,
     ConsistentTally,
+    Past,
+    Waiting,
     choose,
     hear,
     mark,
-    new_tally,
-    reseated,
 )
-from skewless.schemes.consistent.worker import ConsistentGauge, new_gauge, serve
-from skewless.schemes.porc import check_epsilon
+from skewless.schemes.consistent.worker import ConsistentGauge, serve
+from skewless.schemes.porc import check_epsilon, new_scans
 
 _MOST_VIRTUAL = 1_000
 
@@ -89,9 +91,18 @@ class ConsistentGrouping(Scheme):
     def plan(self, workers: int, seed: int, capacities: F64 | None = None) -> ConsistentPlan:
         """As many virtual workers for each: what workers can do is found out, not told."""
         check_workers(workers)
+        virtual = workers * self.virtual
+        inner = InnerPlan(
+            kind=np.array([INNER.index(self.inner)]),
+            workers=np.array([virtual]),
+            seeds=choice_seeds(seed),
+            factor=np.array([1.0 + self.epsilon]),
+            choices=np.array([min(2, virtual)]),
+            prime=np.array([least_prime(virtual)]),
+        )
         return ConsistentPlan(
             workers=np.array([workers]),
-            inner=inner_plan(self.inner, workers * self.virtual, self.epsilon, seed),
+            inner=inner,
             owners=consistent_owners.deal(workers, self.virtual),
             band=np.array([self.idle, self.busy]),
             slot=np.array([self.slot]),
@@ -100,11 +111,46 @@ class ConsistentGrouping(Scheme):
 
     def tally(self, plan: ConsistentPlan, source: int) -> ConsistentTally:
         """The plan's owners; nothing sent or heard."""
-        return new_tally(plan, source)
+        workers, virtual = int(plan.workers[0]), plan.owners.size
+        return ConsistentTally(
+            inner=InnerTally(
+                loads=np.zeros(virtual),
+                total=np.zeros(1),
+                scans=new_scans(),
+                turn=np.array([source % virtual]),
+            ),
+            owners=plan.owners.copy(),
+            counts=np.bincount(plan.owners, minlength=workers),
+            moves=np.zeros(1, np.int64),
+            asking=Asking(
+                clock=np.zeros(1),
+                next_at=np.full(workers, plan.slot[0]),
+                slots=np.zeros(workers),
+            ),
+            waiting=Waiting(
+                moods=np.zeros(workers, np.int64),
+                places=np.zeros(workers, np.int64),
+                tickets=np.zeros(1, np.int64),
+                asked=np.zeros(workers, np.int64),
+                saturated=np.zeros(workers, np.int64),
+            ),
+            past=Past(
+                moved_at=np.full(workers, -np.inf),
+                ways=np.zeros(workers, np.int64),
+                patience=np.ones(workers, np.int64),
+            ),
+        )
 
     def gauge(self, plan: ConsistentPlan) -> ConsistentGauge:
         """Nobody has served anything."""
-        return new_gauge(int(plan.workers[0]))
+        workers = int(plan.workers[0])
+        return ConsistentGauge(
+            busy=np.zeros(workers),
+            since=np.zeros(workers),
+            utilisation=np.zeros(workers),
+            slots=np.zeros(workers),
+            verdicts=np.zeros(workers, np.int64),
+        )
 
     def report(self, plan: ConsistentPlan, tally: ConsistentTally) -> ConsistentReport:
         """What was sent and moved."""
@@ -149,4 +195,11 @@ class ConsistentGrouping(Scheme):
 
     def reseat(self, plan: ConsistentPlan, tally: ConsistentTally, owners: I32) -> ConsistentTally:
         """A source at work goes on with other owners, and hears its workers from scratch."""
-        return reseated(plan, tally, owners)
+        fresh = self.tally(plan._replace(owners=owners), 0)
+        clock, _, heard = tally.asking
+        slots = fresh.asking.slots
+        slots[: heard.size] = heard
+        next_at = np.full(slots.size, clock[0] + plan.slot[0])
+        return fresh._replace(
+            inner=tally.inner, moves=tally.moves, asking=Asking(clock, next_at, slots)
+        )

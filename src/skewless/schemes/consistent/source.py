@@ -19,7 +19,7 @@ import numpy as np
 
 from skewless.compiled import compiled, inlined
 from skewless.schemes.api import F64, I32, I64
-from skewless.schemes.consistent.inner import InnerPlan, InnerTally, choose_virtual, inner_tally
+from skewless.schemes.consistent.inner import InnerPlan, InnerTally, choose_virtual
 from skewless.schemes.consistent.worker import ENOUGH, LESS, MORE
 
 _PATIENCE = 256  # slots for which a worker must ask at most, with settle
@@ -74,44 +74,6 @@ class ConsistentTally(NamedTuple):
     asking: Asking
     waiting: Waiting
     past: Past
-
-
-def new_tally(plan: ConsistentPlan, source: int) -> ConsistentTally:
-    """The plan's owners; nothing sent or heard."""
-    workers = int(plan.workers[0])
-    return ConsistentTally(
-        inner=inner_tally(plan.owners.size, source),
-        owners=plan.owners.copy(),
-        counts=np.bincount(plan.owners, minlength=workers),
-        moves=np.zeros(1, np.int64),
-        asking=Asking(
-            clock=np.zeros(1), next_at=np.full(workers, plan.slot[0]), slots=np.zeros(workers)
-        ),
-        waiting=Waiting(
-            moods=np.zeros(workers, np.int64),
-            places=np.zeros(workers, np.int64),
-            tickets=np.zeros(1, np.int64),
-            asked=np.zeros(workers, np.int64),
-            saturated=np.zeros(workers, np.int64),
-        ),
-        past=Past(
-            moved_at=np.full(workers, -np.inf),
-            ways=np.zeros(workers, np.int64),
-            patience=np.ones(workers, np.int64),
-        ),
-    )
-
-
-def reseated(plan: ConsistentPlan, tally: ConsistentTally, owners: I32) -> ConsistentTally:
-    """A source at work goes on with other owners, and hears its workers from scratch."""
-    fresh = new_tally(plan._replace(owners=owners), 0)
-    clock, _, heard = tally.asking
-    slots = fresh.asking.slots
-    slots[: heard.size] = heard
-    next_at = np.full(slots.size, clock[0] + plan.slot[0])
-    return fresh._replace(
-        inner=tally.inner, moves=tally.moves, asking=Asking(clock, next_at, slots)
-    )
 
 
 @inlined

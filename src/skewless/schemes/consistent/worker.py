@@ -29,17 +29,6 @@ class ConsistentGauge(NamedTuple):
     verdicts: I64  # [W] LESS, MORE or ENOUGH for the last whole slot
 
 
-def new_gauge(workers: int) -> ConsistentGauge:
-    """Nobody has served anything."""
-    return ConsistentGauge(
-        busy=np.zeros(workers),
-        since=np.zeros(workers),
-        utilisation=np.zeros(workers),
-        slots=np.zeros(workers),
-        verdicts=np.zeros(workers, np.int64),
-    )
-
-
 @inlined
 def serve(
     plan: Any,
