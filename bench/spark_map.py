@@ -25,7 +25,7 @@ from skewless.schemes import scheme_of
 from skewless.spark import balanced_map
 from skewless.spark.input.conform import declared_for_map
 from skewless.spark.lab.session import local_session
-from skewless.spark.map.timing import MapJob
+from skewless.spark.map.job import MapJob
 
 WORKERS = 4
 SCHEMA = "key long, n long"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, scheme_of
 from skewless.schemes.consistent.owners import deal, join, leave, shift
-from skewless.schemes.consistent.scheme import ENOUGH, LESS, MORE
+from skewless.schemes.consistent.worker import ENOUGH, LESS, MORE
 from skewless.simulate.queue.run import Cluster, queue
 from tests.test_laws import send
 
@@ -93,7 +93,7 @@ def test_a_worker_keeps_its_last_virtual_worker():
 
 def test_the_least_loaded_virtual_worker_moves():
     source = Source("consistent:virtual=3", 2)
-    source.tally.loads[:] = [5, 0, 2, 0, 9, 0]
+    source.tally.inner.loads[:] = [5, 0, 2, 0, 9, 0]
     source.hear(0, LESS)
     source.hear(1, MORE)
     assert source.tally.owners.tolist() == [0, 1, 1, 1, 0, 1]
@@ -144,7 +144,7 @@ def test_settling_makes_to_and_fro_ever_rarer_but_hears_a_saturated_worker_at_on
 
 def test_a_saturated_worker_need_not_wait_behind_one_that_is_only_busy():
     source = Source("consistent:virtual=4,settle=true", 3)
-    source.tally.patience[2] = 8
+    source.tally.past.patience[2] = 8
     source.hear(2, MORE, utilisation=0.7)
     source.hear(0, LESS, utilisation=0.9)
     assert source.counts == [4, 4, 4]

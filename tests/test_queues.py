@@ -13,9 +13,9 @@ import skewless
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.simulate.queue.costs import costs_of, poisson_times
-from skewless.simulate.queue.loop import new_wire, receive, send
 from skewless.simulate.queue.run import Cluster, queue
 from skewless.simulate.queue.series import LatencyHistogram
+from skewless.simulate.queue.wire import new_wire, receive, send
 from skewless.streams import Chunk, Stream, stream_of
 from tests.naive import queues as naive
 
@@ -103,7 +103,7 @@ def test_equals_the_event_by_event_twin(
     assert seen.utilisation == pytest.approx([b / times[-1] for b in twin.busy], abs=1e-9)
     if hasattr(seen.tallies[0], "owners"):
         for ours, theirs in zip(seen.tallies, twin.tallies, strict=True):
-            assert ours.loads.tolist() == theirs.loads.tolist()
+            assert ours.inner.loads.tolist() == theirs.inner.loads.tolist()
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

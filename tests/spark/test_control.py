@@ -17,9 +17,10 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import SCHEMES, Feedback, scheme_of
 from skewless.spark import Observer, group
-from skewless.spark.adapt import plans
+from skewless.spark.adapt import files
 from skewless.spark.adapt.control import Control
-from skewless.spark.adapt.plans import KEPT, Learned, empty_report, stream_folder, write_once
+from skewless.spark.adapt.files import write_once
+from skewless.spark.adapt.plans import KEPT, Learned, empty_report, stream_folder
 from skewless.spark.report.codec import UnreadableError, flatten, pack, unpack
 from skewless.spark.report.source import source_report, source_reports
 from skewless.spark.report.task import WorkerReport
@@ -148,7 +149,7 @@ def test_without_hard_links_too_the_first_to_write_wins(tmp_path, no_hard_links,
         found = [held for _, held in written]
     assert len(set(found)) == 1
     assert list(tmp_path.iterdir()) == [path]
-    monkeypatch.setattr(plans, "_RENAME_S", 0.01)
+    monkeypatch.setattr(files, "_RENAME_S", 0.01)
     left = tmp_path / ".8.mark"  # its maker died before it could rename
     left.touch()
     write_once(tmp_path / "8", b"8")

@@ -19,9 +19,9 @@ from skewless.schemes.proactive.scheme import ProactiveReport
 from skewless.sketch.count_min import CountMin, add_all
 from skewless.spark.adapt.plans import empty_report
 from skewless.spark.input.conform import declared_for_map
-from skewless.spark.map import timing
+from skewless.spark.map import joining, timing
 from skewless.spark.map.cost_routing import CostRouter
-from skewless.spark.map.timing import REPORT, MapJob, MapWatch
+from skewless.spark.map.job import REPORT, MapJob
 from skewless.spark.report.source import read_source_report
 
 PROACTIVE = scheme_of("proactive")
@@ -95,9 +95,9 @@ def matrices(plan, costs):
     ],
 )
 def test_what_is_no_result_is_one_sentence(function, says):
-    watch = MapWatch(MapJob(function, ("site", "n"), DECLARED, False, None, False))
+    job = MapJob(function, ("site", "n"), DECLARED, False, None, False)
     with pytest.raises(SkewlessError) as caught:
-        list(watch.results(watch.slices(iter(prepared(["a", "b"])))))
+        list(job.run(iter(prepared(["a", "b"]))))
     assert says in str(caught.value)
 
 
@@ -125,7 +125,7 @@ def test_each_key_is_charged_what_its_rows_took_and_nothing_else(clock):
 
 
 def test_time_that_spark_takes_is_nobodys(clock, monkeypatch):
-    monkeypatch.setattr(timing, "_OUT_ROWS", 1)
+    monkeypatch.setattr(joining, "_ROWS", 1)
     job = MapJob(iter, ("site", "n"), DECLARED, False, None, reports=True)
     out = []
     for batch in job.run(iter(prepared(["a"] * 5))):
@@ -202,7 +202,7 @@ def test_a_function_need_not_take_or_give_all_rows(clock):
 
 
 def test_a_filter_that_keeps_nothing_in_the_end_reports_all_the_same(clock, monkeypatch):
-    monkeypatch.setattr(timing, "_OUT_ROWS", 1)
+    monkeypatch.setattr(joining, "_ROWS", 1)
 
     def early(batches):
         for batch in batches:

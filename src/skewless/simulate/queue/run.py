@@ -27,19 +27,11 @@ from skewless.simulate.balance import BalanceResult, LoadRecorder
 from skewless.simulate.queue.cluster import Cluster
 from skewless.simulate.queue.costs import costs_of, poisson_times
 from skewless.simulate.queue.elastic import MoveRecorder
-from skewless.simulate.queue.loop import (
-    Span,
-    World,
-    grown_pool,
-    grown_wire,
-    new_queues,
-    new_wire,
-    queue_loop,
-    settle,
-    time_beyond,
-)
+from skewless.simulate.queue.loop import Routing, Span, System, queue_loop
+from skewless.simulate.queue.queues import World, grown_pool, new_queues, settle, time_beyond
 from skewless.simulate.queue.series import LatencyHistogram, Row, Series, SeriesRecorder
 from skewless.simulate.queue.shelf import shelf_of
+from skewless.simulate.queue.wire import grown_wire, new_wire
 from skewless.simulate.replication import Counted, PairCounter
 from skewless.simulate.sources import Estimate, Sources, refuse_short
 from skewless.sketch.key_table import entries, key_table, reserve, table_of
@@ -122,11 +114,12 @@ class QueueRun:
                 "keep their number, or take another scheme."
             )
         self._world = World(
-            1.0 / (cluster.stages() * self.interval),
-            np.array([float(message) for message, _ in cluster.changes]),
-            np.array([cluster.delay / self.interval]),
-            np.array([cluster.merge_every / self.interval]),
-            np.array([float(cluster.merge_cost)]),
+            sources=cluster.sources,
+            slowness=1.0 / (cluster.stages() * self.interval),
+            change_at=np.array([float(message) for message, _ in cluster.changes]),
+            delay=cluster.delay / self.interval,
+            merge_every=cluster.merge_every / self.interval,
+            merge_cost=float(cluster.merge_cost),
         )
         self._workers = cluster.workers
         most = cluster.most_workers
@@ -230,21 +223,10 @@ class QueueRun:
 
     def _loop_over(self, span: Span, start: int) -> int:
         """Put the span's messages through from `start` on; where it stopped for want of room."""
-        stopped: int = self._loop(
-            self.plan,
-            self._shelf,
-            self._shelved[0],
-            self._gauge,
-            self._world,
-            self._queues,
-            self._wire,
-            span,
-            self._note,
-            self._signal,
-            start,
-            (self.messages + start) % self.cluster.sources,
-            self.cluster.sources,
-        )
+        tallies = self._shelf, self._shelved[0]
+        routing = Routing(self.plan, *tallies, self._gauge, self._note, self._signal)
+        system = System(self._world, self._queues, self._wire)
+        stopped: int = self._loop(routing, system, span, start)
         return stopped
 
     def _span(self, keys: Any) -> Span:
@@ -255,7 +237,7 @@ class QueueRun:
             times = poisson_times(self.messages, keys.size, self._now, self.seed)
         weights = costs / self.interval if self._knows_costs else np.ones(keys.size)
         workers = np.empty(keys.size, np.int32)
-        return Span(keys, weights, costs, times, workers, np.empty(keys.size))
+        return Span(self.messages, keys, weights, costs, times, workers, np.empty(keys.size))
 
     def _shelve(self, messages: int) -> None:
         """Have all tallies ready with room for the span."""

@@ -1,6 +1,6 @@
 """The driver's loop for schemes that learn: reports of a batch, a new plan for the next.
 
-Each source's report of batch n rides on its last row (see `tasks`). When Spark says that the batch
+Each source's report of batch n rides on its last row (see `router`). When Spark says that the batch
 is done, the reports are merged, the scheme plans again, and the plan is kept for batch n + 1. Spark
 says so asynchronously: a batch that starts at once may run with the plan before. What
 its sources report counts all the same; what its workers took says nothing of the newer plan, and is

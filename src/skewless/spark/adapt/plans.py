@@ -4,7 +4,6 @@
 `plans/<batch>.npz` is what was learned before that batch; `batches/<batch>` names the plan that a
 batch runs with. The first task of a batch to start settles that, so that all its tasks, and all of
 them again after a restart, follow one plan although the driver may write the next one meanwhile.
-Files appear whole or not at all.
 
 A restart may change scheme, workers, seed or capacities where all state is by key: then
 `settings/<n>` holds all but `state.json` for the new setting, n = 1, 2, …, of which the last few
@@ -16,10 +15,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,13 +28,13 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.adapt.facts import StateFacts
+from skewless.spark.adapt.files import checkpoint_path, make_folder, not_written, write_once
 from skewless.spark.report.codec import UnreadableError, pack, unpack
 
 FORMAT = 1
 KEPT = 100
 CAPACITIES = "capacities"
 KEPT_SETTINGS = 3
-_RENAME_S = 5.0
 _PART_S = 600.0  # a part of a file that is older belongs to nobody
 
 
@@ -164,7 +161,7 @@ class StreamFolder:
         try:
             path.unlink(missing_ok=True)
         except OSError as error:
-            raise _not_written(path, error) from None
+            raise not_written(path, error) from None
         write_once(path, json.dumps(facts._asdict()).encode())
 
     def _has_started(self) -> bool:
@@ -280,19 +277,6 @@ def stream_folder(
     return StreamFolder(checkpoint_path(checkpoint), scheme, workers, seed, capacities=rates)
 
 
-def checkpoint_path(checkpoint: str) -> str:
-    """The path of a checkpoint that Python can open as files; any other is refused."""
-    path = str(checkpoint)
-    if path.startswith("file:"):
-        path = "/" + path.removeprefix("file:").lstrip("/")
-    if ":/" in path:
-        raise SkewlessError(
-            f"Plans are kept in a folder that the driver and all tasks open as files, and "
-            f"'{path}' is not one: give a mounted folder that they share."
-        )
-    return os.path.abspath(path)
-
-
 def empty_report(scheme: Scheme, plan: Any) -> Arrays:
     """The report of a source that saw nothing."""
     return scheme.report(plan, scheme.tally(plan, 0))
@@ -332,58 +316,3 @@ def _texts(path: Path, found: Any) -> list[str]:
     if not isinstance(found, list) or not all(isinstance(part, str) for part in found):
         raise _damaged(path)
     return found
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder of a checkpoint, or say why that cannot be."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SkewlessError(
-            f"The folder '{folder}' cannot be made ({error.strerror}): give a checkpoint that "
-            "can be written to."
-        ) from None
-
-
-def write_once(path: Path, data: bytes) -> None:
-    """Make the file with all its content at once, unless it is there already."""
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        part.write_bytes(data)
-        try:
-            os.link(part, path)
-        except FileExistsError:
-            pass
-        except OSError:
-            _move_once(part, path)
-    except OSError as error:
-        raise _not_written(path, error) from None
-    finally:
-        # A disk that is full or read-only may keep the part: no reader looks at its name.
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-
-
-def _not_written(path: Path, error: OSError) -> SkewlessError:
-    return SkewlessError(
-        f"The file '{path}' cannot be written ({error.strerror}): give a checkpoint that can be "
-        "written to."
-    )
-
-
-def _move_once(part: Path, path: Path) -> None:
-    """Put the file there where the file system has no hard links, as mounted stores often do not.
-
-    A rename shows a file whole but would replace one that is there, so only who has made the mark
-    may rename. Whoever finds the mark awaits the file; if none comes, its maker died.
-    """
-    mark = path.with_name(f".{path.name}.mark")
-    try:
-        mark.touch(exist_ok=False)
-    except FileExistsError:
-        stop_s = time.monotonic() + _RENAME_S
-        while not path.exists() and time.monotonic() < stop_s:
-            time.sleep(0.01)
-    if not path.exists():
-        os.replace(part, path)
-    mark.unlink(missing_ok=True)

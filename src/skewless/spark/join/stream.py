@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 
 from skewless.errors import SkewlessError
-from skewless.spark.adapt.plans import checkpoint_path, make_folder, write_once
+from skewless.spark.adapt.files import checkpoint_path, make_folder, write_once
 from skewless.spark.join.keys import JoinKeys
 from skewless.spark.join.kinds import Kind
 from skewless.spark.join.plan import JoinPlan

@@ -41,8 +41,8 @@ from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.map.before import also_in_the_old_order
 from skewless.spark.map.cost_routing import CostControl, cost_routing
 from skewless.spark.map.frame import BalancedFrame, balanced_frame
+from skewless.spark.map.job import REPORT, MapFunction, MapJob
 from skewless.spark.map.packing import DRAWN, IDENTITY, KEY, ROW, packed
-from skewless.spark.map.timing import REPORT, MapFunction, MapJob
 from skewless.spark.observe.observer import Observer
 from skewless.spark.observe.progress import after_each_batch, reports
 from skewless.spark.report.arrival import WORKER

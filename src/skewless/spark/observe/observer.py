@@ -1,7 +1,7 @@
 """The Distribution Observer: how even the work was, per run and per micro-batch.
 
 Workers count for themselves and report with their last partial; only the last attempt of a worker
-counts, so a retried stage changes nothing (see `tasks`).
+counts, so a retried stage changes nothing (see `report.task`).
 """
 
 from __future__ import annotations
