@@ -69,12 +69,13 @@ class installed:
         self._folder = tempfile.mkdtemp(prefix="skewless-first-use-")
         package = Path(skewless.__file__).parent
         shutil.copytree(package, Path(self._folder) / "skewless")
-        shutil.rmtree(Path(self._folder) / "skewless" / "__pycache__" / "compiled")
-        kept = {
+        kept = Path(self._folder) / "skewless" / "__pycache__" / "compiled"
+        shutil.rmtree(kept, ignore_errors=True)
+        inherited = {
             k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
         }
         own = {"PYTHONPATH": self._folder, "HOME": self._folder, "PYSPARK_PYTHON": sys.executable}
-        return kept | own | {"SPARK_HOME": str(Path(pyspark.__file__).parent)}
+        return inherited | own | {"SPARK_HOME": str(Path(pyspark.__file__).parent)}
 
     def __exit__(self, *failure: object) -> None:
         shutil.rmtree(self._folder)

@@ -248,3 +248,9 @@ def test_of_processes_that_start_at_once_one_compiles(installed, tmp_path):
         ran = [threads.submit(python, code, installed, NUMBA_CACHE_DIR=folder) for _ in range(3)]
     compiled = [int(process.result()) for process in ran]
     assert sum(compiled) == len(list((tmp_path / "skewless").iterdir()))
+
+
+def test_a_numba_newer_than_known_compiles_in_its_own_way_to_the_same_routes(installed, tmp_path):
+    folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    newer = f"from skewless.compiled import build; build.NEWEST_NUMBA = (0, 60); {ROUTE}"
+    assert is_routed(python(newer, installed, **folder))

@@ -13,8 +13,10 @@ from skewless.compiled.cache import MachineCode
 from skewless.errors import SkewlessError
 
 OLDEST_NUMBA = (0, 61)
+NEWEST_NUMBA = (0, 68)  # whose insides are known: a later one compiles all in its own, slower way
 
-if tuple(int(part) for part in numba.__version__.split(".")[:2]) < OLDEST_NUMBA:
+_VERSION = tuple(int(part) for part in numba.__version__.split(".")[:2])
+if _VERSION < OLDEST_NUMBA:
     raise SkewlessError(
         f"numba is version {numba.__version__}, but skewless needs "
         f"{'.'.join(map(str, OLDEST_NUMBA))} or later: upgrade it with pip install --upgrade numba."
@@ -45,7 +47,7 @@ def alone(
     function: Callable[..., Any], machine_code: MachineCode, options: Mapping[str, Any]
 ) -> Any:
     """For Python to call, from machine code that is kept."""
-    made: Any = numba.njit(no_cfunc_wrapper=True, pipeline_class=_Alone, **options)(function)
+    made: Any = numba.njit(no_cfunc_wrapper=True, **_pipeline(_Alone), **options)(function)
     # What numba's own `cache=True` does, with a cache of ours: numba's needs a folder that it can
     # write to and a source file, and an executor may have neither.
     made._cache = machine_code
@@ -54,8 +56,12 @@ def alone(
 
 def within(function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """For functions that numba compiles to call."""
-    plain = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True, "pipeline_class": _Within}
-    return numba.njit(**plain, **options)(function)
+    bare = {"no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    return numba.njit(**bare, **_pipeline(_Within), **options)(function)
+
+
+def _pipeline(wanted: type[Compiler]) -> dict[str, Any]:
+    return {"pipeline_class": wanted} if _VERSION <= NEWEST_NUMBA else {}
 
 
 class _Alone(Compiler):  # type: ignore[misc]
