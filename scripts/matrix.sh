@@ -17,8 +17,8 @@ make_environment() {
   # An older Spark asks for other versions of what it talks to the JVM and to Connect with.
   grep -vE '^(pyspark|py4j|grpcio.*|googleapis-common-protos|protobuf|numpy)==' constraints.txt >".matrix/constraints-$version.txt"
   echo "pyspark==$version" >>".matrix/constraints-$version.txt"
-  case $version in # wants NumPy 1, which newer versions of pyarrow do not take
-  3.5.*) sed -i 's/^pyarrow==.*/pyarrow==18.1.0/' ".matrix/constraints-$version.txt" ;;
+  case $version in # wants NumPy 1, which newer versions of pyarrow and river do not take
+  3.5.*) sed -i 's/^pyarrow==.*/pyarrow==18.1.0/; /^river==/d' ".matrix/constraints-$version.txt" ;;
   esac
   PIP_CONSTRAINT=.matrix/constraints-$version.txt PIP_BUILD_CONSTRAINT=constraints.txt \
     "$folder/bin/python" -m pip install --quiet --editable '.[dev]'
