@@ -19,7 +19,7 @@ from skewless.schemes import SCHEMES, RouteTable, scheme_of
 from skewless.schemes.key import KeyGrouping, KeyPlan
 from skewless.spark import group, repartition, route
 from skewless.spark.input.checks import make_plan
-from skewless.spark.input.version import check_version
+from skewless.spark.input.version import CHECKSUMS, check_version
 from skewless.spark.routing.columns import lay_out, worker_of
 
 
@@ -306,3 +306,31 @@ def test_an_old_spark_is_refused():
     check_version("10.0.1", "PySpark")
     with pytest.raises(SkewlessError, match=r"PySpark is version 3.4.1, .* needs 3.5 or later"):
         check_version("3.4.1", "PySpark")
+
+
+@pytest.fixture(params=CHECKSUMS)
+def without_checksums(spark, request):
+    """A Spark that is told not to notice when a retried task sends its rows elsewhere."""
+    before = spark.conf.get(request.param)
+    spark.conf.set(request.param, "false")
+    yield request.param
+    spark.conf.set(request.param, before)
+
+
+def test_a_batch_is_routed_by_its_rows_alone_where_spark_compares_no_checksums(
+    spark, without_checksums
+):
+    def routes(order):
+        rows = spark.range(0, 3000, 1, 1).selectExpr("id", "id % 7 as k").coalesce(1).sort(order)
+        return sorted(route(rows.coalesce(1), "k", "partial", 4).collect())
+
+    assert routes("id") == routes(F.desc("id"))
+
+
+def test_a_stream_is_not_routed_by_its_order_where_spark_compares_no_checksums(
+    spark, without_checksums
+):
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(SkewlessError, match="checksums of its shuffles") as refused:
+        repartition(stream, "value", "partial", 4)
+    assert without_checksums in str(refused.value)

@@ -5,8 +5,8 @@
 - Routing runs in an Arrow function from 4.1 on, before in a pandas function of iterators.
 - Routing depends on the order of rows, and a task that is retried after a shuffle was lost may see
   another. From 4.2 on Spark notices, by checksums that do not depend on the order, and runs all
-  that follows again. Before, rows are put into an order of their own first, as Spark's own round
-  robin does.
+  that follows again; 4.1 does so where it is told to. Where it does not, rows are put into an order
+  of their own first, as Spark's own round robin does.
 - State per worker (`transformWithState`), collations and `toArrow` exist from 4.0 on.
 """
 
@@ -26,8 +26,12 @@ from skewless.errors import SkewlessError
 from skewless.spark.input.surrogates import surrogate
 
 OLDEST_SPARK = (3, 5)
-NOTICES_OTHER_ORDER = (4, 2)
 HAS_NUMBERED_PARTITIONS = (4, 1)
+HAS_CHECKSUMS = (4, 1)
+CHECKSUMS = (
+    "spark.sql.shuffle.orderIndependentChecksum.enabled",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch",
+)
 WORKER = "skewless worker"
 
 ArrowFunction = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
@@ -113,7 +117,10 @@ def to_partitions(df: DataFrame, partitions: int, number: Column) -> DataFrame:
 
 def notices_other_order(df: DataFrame) -> bool:
     """Whether Spark runs again what followed a shuffle whose rows came in another order."""
-    return parsed(df.sparkSession.version) >= NOTICES_OTHER_ORDER
+    spark = df.sparkSession
+    if parsed(spark.version) < HAS_CHECKSUMS:
+        return False
+    return all(str(spark.conf.get(name)).lower() == "true" for name in CHECKSUMS)
 
 
 def arrow_function(function: ArrowFunction, returns: str) -> Callable[[Column], Column]:

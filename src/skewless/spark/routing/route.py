@@ -28,9 +28,12 @@ from skewless.spark.input.checks import (
     salt_columns,
 )
 from skewless.spark.input.version import (
+    CHECKSUMS,
+    HAS_CHECKSUMS,
     ArrowFunction,
     arrow_function,
     notices_other_order,
+    parsed,
     to_partitions,
 )
 from skewless.spark.input.wire import identity as key_identity
@@ -183,10 +186,13 @@ def row_by_row(df: DataFrame) -> DataFrame:
     if notices_other_order(df):
         return df.where(F.spark_partition_id() >= 0)  # true of all, and Spark cannot know
     if df.isStreaming:
+        version = df.sparkSession.version
+        remedy = "use 'key' or a learned plan, or group each micro-batch as a batch in foreachBatch"
+        if parsed(version) >= HAS_CHECKSUMS:
+            remedy = f"set {' and '.join(CHECKSUMS)} to true"
         raise SkewlessError(
-            "On a stream, schemes that count what they send are exact under retries only from "
-            f"Spark 4.2 on, and this is {df.sparkSession.version}: use 'key' or a learned plan, or "
-            "group each micro-batch as a batch in foreachBatch."
+            "On a stream, schemes that count what they send are exact under retries only if Spark "
+            f"compares checksums of its shuffles, which this one ({version}) does not: {remedy}."
         )
     hashed = [column_named(f.name) for f in df.schema.fields if hashable(f.dataType)]
     return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
