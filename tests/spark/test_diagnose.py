@@ -238,6 +238,36 @@ def test_a_null_is_told_from_zero_and_empty_in_a_digest(spark):
     assert verify(numbers[1], numbers[2]).equal
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("array(1, null)", "array(null, 1)"),
+        ("array(1)", "array(1, null)"),
+        ("cast(array() as array<int>)", "cast(array(null) as array<int>)"),
+        ("array(array(1), array(2))", "array(array(1, 2))"),
+        ("array(cast(array() as array<int>))", "array(cast(null as array<int>))"),
+        ("named_struct('a.b', 1, 'c', null)", "named_struct('a.b', null, 'c', 1)"),
+        ("named_struct('a', named_struct('b', null))", "named_struct('a', null)"),
+        ("map(1, null)", "map(1, 0)"),
+        ("map(1, array(2))", "map(1, array(2, null))"),
+    ],
+)
+def test_values_inside_others_are_told_apart_in_a_digest(spark, one, other):
+    kind = spark.sql(f"select coalesce({one}, {other}) as x").schema["x"].dataType
+    rows = [spark.range(1).select(F.expr(text).cast(kind).alias("x")) for text in (one, other)]
+    assert verify(rows[0], rows[0]).equal
+    assert not verify(*rows).equal
+
+
+def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
+    def rows(text):
+        return spark.sql(f"select {text} as x")
+
+    assert verify(rows("array(0.1D + 0.2D)"), rows("array(0.3D)")).equal
+    assert verify(rows("map('a', 1, 'b', 2)"), rows("map('b', 2, 'a', 1)")).equal
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -253,6 +283,8 @@ def test_a_null_is_told_from_zero_and_empty_in_a_digest(spark):
         (lambda df: diagnose(5, "day"), "takes a Spark DataFrame"),
         (lambda df: verify(df, df.select("day")), "differ in their columns"),
         (lambda df: verify(df, df, rounds=0), "at least 1 round"),
+        (lambda df: verify(df, df, rounds="x"), "rounds is a whole number"),
+        (lambda df: verify(*[df.selectExpr("make_interval(1) as i")] * 2), "has no digest"),
     ],
 )
 def test_a_mistake_is_one_sentence(rows, call, says):

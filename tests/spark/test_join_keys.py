@@ -7,6 +7,7 @@ import decimal
 import math
 
 import pytest
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
@@ -153,6 +154,27 @@ def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
     assert_same(join(right, left, "k", "left"), right.join(left, "k", "left"))
 
 
+@pytest.mark.parametrize("on", ["k", [("k", "k")]])
+@pytest.mark.parametrize("how", TYPES)
+def test_whole_numbers_rounded_to_floats_meet_as_in_sparks_own_join(spark, tmp_path, on, how):
+    # From a file: Spark simplifies casts of rows that it does not know.
+    odd = F.when(F.col("id") % 2 == 0, 16_777_217).otherwise(F.col("id")).cast("int")
+    spark.range(200).select(odd.alias("k"), "id").write.parquet(str(tmp_path / "rows"))
+    left = spark.read.parquet(str(tmp_path / "rows"))
+    right = left.select(F.col("k").cast("float"), F.col("id").alias("y"))
+    expected = left.join(right, "k" if on == "k" else left.k == right.k, how)
+    assert_same(join(left, right, on, how), expected)
+
+
+@pytest.mark.parametrize("ambiguous", ["true", "false"])
+def test_a_pair_means_left_and_right_where_spark_does_not_mind_self_joins(spark, ambiguous):
+    rows = spark.range(60).selectExpr("id % 10 as a", "id % 3 as b", "id")
+    other = rows.toDF("a2", "b2", "id2")
+    expected = rows.join(other, rows.a == other.b2).toDF(*"abcdef")
+    with settings(spark, spark_sql_analyzer_failAmbiguousSelfJoin=ambiguous):
+        assert_same(join(rows, rows, [("a", "b")]).toDF(*"abcdef"), expected)
+
+
 def test_keys_that_only_spark_can_compare_are_not_counted(spark):
     texts = spark.sql("select * from values ('1', 1), ('a', 2) as t(k, x)")
     numbers = spark.sql("select * from values (1, 1), (2, 2) as t(k, y)")
@@ -182,13 +204,17 @@ def test_keys_that_only_spark_can_compare_are_not_counted(spark):
         (lambda: F.col("k") == F.col("k"), "inner", "give these as pairs"),
         ([("k", "m")], "inner", "cannot be a key"),
         ([("k", "s")], "inner", "do not compare"),
-        (lambda: [("k", F.sum("y"))], "inner", "Spark cannot do this join"),
+        (lambda: [("k", F.sum("y"))], "inner", "not computed from one row alone"),
+        (lambda: [("k", F.explode(F.array("y")))], "inner", "not computed from one row alone"),
+        (lambda: [("k", F.row_number().over(Window.orderBy("y")))], "inner", "into no join"),
+        (lambda: [("k", F.window("t", "1 hour"))], "inner", "of a time window"),
         (lambda: [(F.rand(), "y")], "inner", "is not the same when it is computed again"),
     ],
 )
 def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how, says):
     left, right = tables
     right = right.withColumn("m", F.create_map("k", "y")).withColumn("s", F.struct("y"))
+    right = right.withColumn("t", F.timestamp_seconds("y"))
     with pytest.raises(SkewlessError, match=says) as caught:
         join(left, right, on() if callable(on) else on, how)
     assert "\n" not in str(caught.value)

@@ -70,6 +70,8 @@ def test_a_plan_goes_through_a_file_unchanged(plan, tmp_path):
             JoinPlan.from_json(text)
     with pytest.raises(SkewlessError, match="cannot be read"):
         JoinPlan.load(tmp_path / "nothing.json")
+    with pytest.raises(SkewlessError, match="cannot be written"):
+        plan.save(tmp_path / "nowhere" / "plan.json")
 
 
 def test_a_plan_of_other_keys_or_partitions_is_refused(plan, tables):
@@ -148,7 +150,11 @@ def test_a_semi_join_of_a_key_hot_on_the_right_takes_distinct_keys(spark):
     ("given", "says"),
     [
         ({"result_weight": -1}, "0 or more, not -1"),
+        ({"result_weight": float("inf")}, "finite number, not inf"),
+        ({"result_weight": "x"}, "weight of a result row is a number"),
         ({"target": 0}, "share above 0"),
+        ({"target": float("nan")}, "finite number, not nan"),
+        ({"plan": "x"}, "what learn_join gave, not 'x'"),
         ({"workers": 0}, "workers"),
         ({"workers": "many"}, "whole number"),
     ],

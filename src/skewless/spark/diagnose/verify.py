@@ -10,10 +10,18 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DoubleType, FloatType, MapType, StructField
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    StructType,
+)
 
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import check_server, column_named, hashable
+from skewless.spark.input.checks import check_server, column_named, whole
+from skewless.spark.input.version import is_calendar_interval, is_variant
 
 DIGITS = 9
 ROUNDS = 1
@@ -103,7 +111,7 @@ def _check(before: DataFrame, after: DataFrame, rounds: int, digits: int) -> Non
         check_server(frame)
         if frame.isStreaming:
             raise SkewlessError("verify runs batch DataFrames, and one of these is a stream.")
-    if rounds < 1 or digits < 1:
+    if whole("The number of rounds", rounds) < 1 or whole("The number of digits", digits) < 1:
         raise SkewlessError(
             f"verify needs at least 1 round and 1 digit, not {rounds} and {digits}."
         )
@@ -111,6 +119,12 @@ def _check(before: DataFrame, after: DataFrame, rounds: int, digits: int) -> Non
         if len({name.lower() for name in frame.columns}) < len(frame.columns):
             raise SkewlessError(
                 "verify matches columns by name, and a name occurs twice: rename one of them."
+            )
+    for field in before.schema.fields:
+        if not _can_be_compared(field.dataType):
+            raise SkewlessError(
+                f"Column '{field.name}' of type {field.dataType.simpleString()} has no digest: "
+                "drop it from both sides, or take fields out of it first."
             )
     one, other = (dict(frame.dtypes) for frame in (before, after))
     if one != other:
@@ -120,9 +134,23 @@ def _check(before: DataFrame, after: DataFrame, rounds: int, digits: int) -> Non
         )
 
 
+def _can_be_compared(kind: DataType) -> bool:
+    """Whether such values have a hash and can be written, without which no run can be timed."""
+    if isinstance(kind, StructType):
+        names = {field.name.lower() for field in kind.fields}
+        alone = len(names) == len(kind.fields)
+        return alone and all(_can_be_compared(field.dataType) for field in kind.fields)
+    if isinstance(kind, ArrayType):
+        return _can_be_compared(kind.elementType)
+    if isinstance(kind, MapType):
+        return _can_be_compared(kind.keyType) and _can_be_compared(kind.valueType)
+    return not is_variant(kind) and not is_calendar_interval(kind)
+
+
 def _digest(frame: DataFrame, digits: int) -> tuple[int, str]:
     """Rows, and a digest of them that does not depend on their order."""
-    columns = [_hashed(field, digits) for field in frame.schema.fields]
+    fields = frame.schema.fields
+    columns = [_hashed(column_named(field.name), field.dataType, digits) for field in fields]
     row = F.xxhash64(F.lit(0), *columns)
     twin = F.xxhash64(F.lit(1), *columns)
     found = frame.select(row.alias("a"), twin.alias("b")).agg(
@@ -135,22 +163,31 @@ def _digest(frame: DataFrame, digits: int) -> tuple[int, str]:
     return int(counted["rows"]), "".join(f"{part:016x}" for part in parts)
 
 
-def _hashed(field: StructField, digits: int) -> Column:
-    """What a digest takes of a column; a null is told from what it would hash like."""
-    column, kind = column_named(field.name), field.dataType
+def _hashed(value: Column, kind: DataType, digits: int) -> Column:
+    """A number for a value, never null: Spark's own hash passes over nulls and inner bounds."""
+    return F.xxhash64(F.isnull(value), _inner(value, kind, digits))
+
+
+def _inner(value: Column, kind: DataType, digits: int) -> Column:
+    """What tells values other than null apart."""
+    if isinstance(kind, StructType):
+        fields = (_hashed(value.getField(f.name), f.dataType, digits) for f in kind.fields)
+        return F.xxhash64(F.lit(0), *fields)
+    if isinstance(kind, ArrayType):
+        element = kind.elementType
+        return F.xxhash64(F.size(value), F.transform(value, lambda x: _hashed(x, element, digits)))
     if isinstance(kind, MapType):
-        entries = F.array_sort(F.map_entries(column))
-        value = F.xxhash64(entries) if hashable(kind.keyType) and hashable(kind.valueType) else None
-    elif isinstance(kind, DoubleType | FloatType):
-        value = F.xxhash64(F.format_string(f"%.{digits - 1}e", column.cast("double") + F.lit(0.0)))
-    else:
-        value = F.xxhash64(column) if hashable(kind) else None
-    if value is None:
-        raise SkewlessError(
-            f"Column '{field.name}' of type {kind.simpleString()} has no digest: drop it from both "
-            "sides, or take fields out of it first."
+        key, item = kind.keyType, kind.valueType
+        entries = F.transform(
+            F.map_entries(value),
+            lambda entry: F.xxhash64(
+                _hashed(entry["key"], key, digits), _hashed(entry["value"], item, digits)
+            ),
         )
-    return F.struct(F.isnull(column), value)
+        return F.xxhash64(F.size(value), F.array_sort(entries))
+    if isinstance(kind, DoubleType | FloatType):
+        return F.format_string(f"%.{digits - 1}e", value.cast("double") + F.lit(0.0))
+    return value
 
 
 def _verdict(

@@ -163,19 +163,22 @@ def row_columns(
     fields = [field_of(df, part, what) for part in parts]
     for part in parts:
         if isinstance(part, Column):
-            _check_row_by_row(df, part, what)
-            if not windows:
-                _check_no_new_window(df, part, what)
+            check_of_one_row(df, part, what, windows)
     return [F.col(p) if isinstance(p, str) else p for p in parts], fields
 
 
-def _check_row_by_row(df: DataFrame, column: Column, what: str) -> None:
-    """Refuse aggregates and generators, as Spark does inside an expression beside all columns."""
+def check_of_one_row(df: DataFrame, column: Column, what: str, windows: bool = False) -> None:
+    """Refuse aggregates and generators, as Spark does inside an expression beside all columns.
+
+    windows: whether it may make a time window
+    """
     if not _can_select(df, "*", F.isnull(column)):
         raise SkewlessError(
             f"The {what} {column} is not computed from one row alone: give an expression without "
             "an aggregate or explode, or make it a column of the DataFrame first."
         )
+    if not windows:
+        _check_no_new_window(df, column, what)
 
 
 def _check_no_new_window(df: DataFrame, column: Column, what: str) -> None:

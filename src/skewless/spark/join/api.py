@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import re
 from dataclasses import replace
 from typing import SupportsIndex
@@ -11,7 +12,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import check_server, check_worker_count
+from skewless.spark.input.checks import check_server, check_share, check_worker_count
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of
@@ -27,9 +28,10 @@ _SHOWN_FIELDS = "spark.sql.debug.maxToStringFields"
 # What gives other rows when it is run again; found in the words of Spark's own plan.
 _UNREPEATABLE = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|first|last"
-    r"|first_value|last_value|any_value|row_number|ntile|collect_list|array_agg|listagg|mode"
+    r"|first_value|last_value|nth_value|any_value|max_by|min_by|lag|lead|row_number|ntile"
+    r"|collect_list|array_agg|listagg|mode"
     r"|spark_partition_id|current_timestamp|localtimestamp|now|current_date)\("
-    r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bTail\b"
+    r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
 )
 
 
@@ -66,6 +68,8 @@ def join(
         kept; a restart goes on with it
     """
     kind, keys, outcome = _checked(left, right, on, how)
+    if plan is not None and not isinstance(plan, JoinPlan):
+        raise SkewlessError(f"A plan of a join is what learn_join gave, not {plan!r}.")
     salted = salts(left, right, keys, salt)
     choices = _choices(result_weight, target, keys, salted)
     streaming = left.isStreaming or right.isStreaming
@@ -124,6 +128,8 @@ def learn_join(
             "A plan is learned from batch DataFrames, not from a stream: read a part of the "
             "stream's data as a batch."
         )
+    if sample is not None:
+        check_share("The sample", sample)
     if sample is not None and not 0 < sample <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
@@ -153,9 +159,13 @@ def _choices(
     keys: JoinKeys,
     salted: tuple[Column | None, Column | None],
 ) -> Choices:
-    if not result_weight >= 0:
+    for what, value in (("weight of a result row", result_weight), ("target", target)):
+        check_share(f"The {what}", value)
+        if not math.isfinite(value):
+            raise SkewlessError(f"The {what} is a finite number, not {value}.")
+    if result_weight < 0:
         raise SkewlessError(f"The weight of a result row is 0 or more, not {result_weight}.")
-    if not target > 0:
+    if target <= 0:
         raise SkewlessError(f"The target is a share above 0, such as 0.05, not {target}.")
     return Choices(
         result_weight=float(result_weight),

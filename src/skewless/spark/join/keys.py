@@ -14,6 +14,7 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DecimalType,
+    FloatType,
     FractionalType,
     IntegralType,
     MapType,
@@ -24,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from skewless.errors import SkewlessError, unknown
-from skewless.spark.input.checks import column_named, free_name
+from skewless.spark.input.checks import check_of_one_row, column_named, free_name
 from skewless.spark.input.version import collation_of, is_variant
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
@@ -146,12 +147,25 @@ def _column(
             f"The key {part} cannot be computed from the columns {', '.join(df.columns)} of the "
             f"{which} side: {str(error).splitlines()[0]}"
         ) from None
-    if isinstance(part, Column) and "NON_DETERMINISTIC" in refused_condition(df, part):
+    if isinstance(part, Column):
+        _check_expression(df, part, which)
+    return column, None, field.dataType, part if isinstance(part, str) else field.name
+
+
+def _check_expression(df: DataFrame, part: Column, which: str) -> None:
+    """Refuse what Spark takes into no condition of a join."""
+    check_of_one_row(df, part, "key")
+    refused = refused_condition(df, part)
+    if "NON_DETERMINISTIC" in refused:
         raise SkewlessError(
             f"The key {part} is not the same when it is computed again: give an expression of the "
             f"{which} side's own columns, or make it a column first."
         )
-    return column, None, field.dataType, part if isinstance(part, str) else field.name
+    if refused:
+        raise SkewlessError(
+            f"Spark takes the key {part} into no join: {refused.splitlines()[0]} Make it a column "
+            f"of the {which} side first."
+        )
 
 
 def refused_condition(df: DataFrame, column: Column) -> str:
@@ -187,6 +201,14 @@ def _common(
             f"The keys '{a_words}' of type {a.simpleString()} and '{b_words}' of type "
             f"{b.simpleString()} do not compare: cast one of them."
         ) from None
+    if isinstance(a, FloatType) or isinstance(b, FloatType):
+        # Of a float that was made of a whole number Spark forgets the float, which had rounded it,
+        # where it is cast once more, but not where a join compares it.
+        return a, (
+            f"the keys '{a_words}' of type {a.simpleString()} and '{b_words}' of type "
+            f"{b.simpleString()} are compared as doubles, of which Spark may skip the rounding to "
+            "float; cast one of them to the type of the other"
+        )
     alike = any(isinstance(a, kinds) and isinstance(b, kinds) for kinds in (_NUMBERS, _TIMES))
     if not alike:
         return a, (

@@ -137,7 +137,12 @@ class JoinPlan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file, as JSON."""
-        Path(path).write_text(self.to_json())
+        try:
+            Path(path).write_text(self.to_json())
+        except OSError as error:
+            raise SkewlessError(
+                f"The plan cannot be written to '{path}': {error.strerror}."
+            ) from None
 
     @classmethod
     def load(cls, path: str | Path) -> JoinPlan:

@@ -163,7 +163,7 @@ def _join_pairs(
     besides = [F.col(names.slot) == F.col(names.other_slot)] if slots else []
     besides += keys.conditions
     pairs = [(a, b) for a, b in zip(keys.left.names, keys.right.names, strict=True) if a and b]
-    if len(pairs) == len(keys.types):
+    if len(pairs) == len(keys.types) and _notices_self_joins(left):
         try:
             equal = [left[_quoted(a)] == right[_quoted(b)] for a, b in pairs]
             joined = left.join(right, reduce(and_, [*equal, *besides]), how)
@@ -180,6 +180,12 @@ def _join_pairs(
     joined = copies[0].join(copies[1], reduce(and_, [*equal, *besides]), how)
     ours = [f"{name}{i}" for name in (names.left_key, names.right_key) for i in range(count)]
     return joined.drop(*ours)
+
+
+def _notices_self_joins(df: DataFrame) -> bool:
+    """Whether Spark refuses columns that could be of either side, instead of guessing."""
+    setting = df.sparkSession.conf.get("spark.sql.analyzer.failAmbiguousSelfJoin", "true")
+    return str(setting).lower() == "true"
 
 
 def _distinct(right: DataFrame, keys: JoinKeys, names: _Names) -> DataFrame:
