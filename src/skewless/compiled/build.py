@@ -82,8 +82,12 @@ class _Within(_Alone):
 class _Part(JITCodeLibrary):  # type: ignore[misc]
     """LLVM code that goes into whatever calls it.
 
-    It is optimised before, as numba does: without that, graded's loop came out a tenth slower.
+    Numba would optimise it together with all that it calls, and do so again in every caller of its
+    callers. Here each function is only simplified by itself before it goes into another.
     """
+
+    def _optimize_final_module(self) -> None:
+        """Left to the function that Python calls."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
