@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,7 +66,29 @@ def _pipeline(wanted: type[Compiler]) -> dict[str, Any]:
     return {"pipeline_class": wanted} if _VERSION <= NEWEST_NUMBA else {}
 
 
+@functools.cache
+def _load_array_functions() -> None:
+    """Load what numba loads to compile anything, but for SciPy.
+
+    Numba tries whether SciPy's linear algebra is there by importing it, which takes 0.2 s. That it
+    is installed is enough to know: where it is used, numba imports it all the same.
+    """
+    if importlib.util.find_spec("scipy") is None:
+        return
+    from numba.np import linalg
+
+    importing, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        importlib.import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = importing
+
+
 class _Alone(Compiler):  # type: ignore[misc]
+    def __init__(self, *args: Any, **options: Any) -> None:
+        _load_array_functions()
+        super().__init__(*args, **options)
+
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.passes = [p for p in passes.passes if p[0].__name__ not in _UNNEEDED]
@@ -82,8 +106,12 @@ class _Within(_Alone):
 class _Part(JITCodeLibrary):  # type: ignore[misc]
     """LLVM code that goes into whatever calls it.
 
-    It is optimised before, as numba does: without that, graded's loop came out a tenth slower.
+    Numba would optimise it together with all that it calls, and do so again in every caller of its
+    callers. Here each function is only simplified by itself before it goes into another.
     """
+
+    def _optimize_final_module(self) -> None:
+        """Left to the function that Python calls."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skewless.compiled import allocating, compiled, inlined
+from skewless.compiled import compiled, inlined
 from skewless.compiled.bits import least_of, order_of
 from skewless.errors import SkewlessError
 from skewless.hashing import next_choice, stride
@@ -25,11 +25,12 @@ from skewless.schemes.parts.head import (
     is_head,
     two_choices,
 )
-from skewless.sketch.space_saving import SpaceSaving, Sums, count, keep_sums, sums_of
+from skewless.sketch.space_saving import SpaceSaving, count, keep_sums, sums_of
 
 _FIRST_REFRESH = 64
 FEW = 32  # choices are all looked at for every message; of more, as many as it takes
 ROWS = 512  # for the choices of head keys, which are rarely as many
+Family = tuple[np.int64, np.int64, np.int64]  # a key's step from choice to choice; workers, prime
 
 
 class Cursors(NamedTuple):
@@ -37,8 +38,6 @@ class Cursors(NamedTuple):
 
     keys: U64  # [capacity] whose search it is
     choices: I32  # [capacity] among how many; 0 for none
-    first: I32  # [capacity] the first choice
-    step: I32  # [capacity] from one choice to the next
     hand: I32  # [capacity] the choice taken last
     ahead: I32  # [capacity] choices from the hand on, with it
     floor: F64  # [capacity] no choice was below; all before the hand were above
@@ -63,29 +62,54 @@ class DChoicesTally(NamedTuple):
     cursors: Cursors
     floor: F64  # [1] no worker is below
     on_floor: I64  # [2] how many workers are on it; message from which it may be looked for again
+    shares: F64  # [capacity] room for those of the head
     two: I32  # [2, BLOCK] room for `route`
 
 
-@allocating
-def _refresh(
-    summary: Any, choices: I64, seen: int, workers: int, theta: float, epsilon: float, refresh: int
-) -> None:
-    """Compute d from the summary, and say when to do so again: first often, then regularly."""
-    shares = np.empty(summary.counts.size)
-    heads = 0
-    for slot in range(summary.used[0]):
-        if is_head(summary.counts[slot], sums_of(summary), theta):
-            shares[heads] = summary.counts[slot] / summary.total[0]
-            heads += 1
-    falling = shares[:heads]
-    sort_falling(falling)
-    choices[0] = fewest_choices(falling, max(0.0, 1 - total(falling)), workers, epsilon)
-    choices[1] = seen + min(max(seen, _FIRST_REFRESH), refresh)
+# Small helpers are handed what they need, not the plan and the tally: numba takes a tuple apart,
+# array by array, for every call, and puts it together again inside, which is more code than theirs.
 
 
 @inlined
-def _least_loaded(
-    cursors: Any, slot: int, loads: F64, choices: int, workers: int, prime: int
+def _refresh(plan: Any, tally: Any) -> None:
+    """Compute d from the summary, and say when to do so again: first often, then regularly."""
+    summary, shares, seen, choices = tally.summary, tally.shares, tally.seen[0], tally.choices
+    sums, theta = sums_of(summary), plan.theta[0]
+    heads = 0
+    for slot in range(summary.used[0]):
+        if is_head(summary.counts[slot], sums, theta):
+            shares[heads] = summary.counts[slot] / sums[0]
+            heads += 1
+    falling = shares[:heads]
+    sort_falling(falling)
+    tail = max(0.0, 1.0 - total(falling))
+    choices[0] = fewest_choices(falling, tail, plan.workers[0], plan.epsilon[0])
+    choices[1] = seen + min(max(seen, _FIRST_REFRESH), plan.refresh[0])
+    tally.on_floor[0] = 0  # it is not kept up to date while choices are few
+
+
+@inlined
+def _look_through(
+    loads: F64, choice: np.int64, left: np.int64, last: np.int64, floor: float, family: Family
+) -> tuple[np.int64, float, np.int64]:
+    """The least loaded from a choice on, its load, and how many were left there.
+
+    `left` are left, with this choice; the search ends where `last` are, or on the floor.
+    """
+    worker, least, place = choice, loads[np.uint64(choice)], left
+    while left > last and least > floor:
+        choice = next_choice(choice, family[0], family[1], family[2])
+        left -= 1
+        load = loads[np.uint64(choice)]
+        place = left if load < least else place
+        worker = choice if load < least else worker
+        least = min(load, least)
+    return worker, least, place
+
+
+@inlined
+def _least_of_many(
+    loads: F64, cursors: Any, slot: np.uint64, first: np.int64, choices: np.int64, family: Family
 ) -> np.int64:
     """The least loaded choice of a head key; of equals, the first.
 
@@ -94,82 +118,51 @@ def _least_loaded(
     the floor of all workers is above the key's, the search starts again from the first choice, and
     that floor ends it: else a key with less than a message in W would look at all d every time.
     """
-    hand, ahead, floor = np.int64(cursors.hand[slot]), cursors.ahead[slot], cursors.floor[slot]
-    first, step = np.int64(cursors.first[slot]), np.int64(cursors.step[slot])
-    choice, left = hand, np.int64(ahead)
-    worker, least, place = hand, loads[np.uint64(hand)], left
-    while left > 1 and least > floor:
-        choice = next_choice(choice, step, workers, prime)
-        left -= 1
-        load = loads[np.uint64(choice)]
-        place = left if load < least else place
-        worker = choice if load < least else worker
-        least = min(load, least)
+    floor = cursors.floor[slot]
+    hand, ahead = np.int64(cursors.hand[slot]), np.int64(cursors.ahead[slot])
+    worker, least, place = _look_through(loads, hand, ahead, np.int64(1), floor, family)
     if least > floor and ahead < choices:
-        after, after_place = worker, place
-        choice, left = first, np.int64(choices)
-        worker, place, before = first, left, loads[np.uint64(first)]
-        while left > ahead + 1:
-            choice = next_choice(choice, step, workers, prime)
-            left -= 1
-            load = loads[np.uint64(choice)]
-            place = left if load < before else place
-            worker = choice if load < before else worker
-            before = min(load, before)
-        if least < before:
-            worker, place = after, after_place
-        least = min(least, before)
+        other, before, there = _look_through(loads, first, choices, ahead + 1, floor, family)
+        if before <= least:
+            worker, least, place = other, before, there
     cursors.hand[slot], cursors.ahead[slot], cursors.floor[slot] = worker, place, least
     return worker
 
 
-@compiled
-def _find_floor(tally: Any) -> None:
-    """Find the least load and how many workers have it; again after W messages at the soonest."""
-    loads = tally.loads
-    least = least_of(loads)
-    on_floor = np.int64(0)
-    for worker in range(loads.size):
-        on_floor += np.int64(loads[worker] == least)
-    tally.floor[0] = least
-    tally.on_floor[0] = on_floor
-    tally.on_floor[1] = tally.seen[0] + loads.size
-
-
 @inlined
-def _least_of_many(
-    plan: Any, tally: Any, key: np.uint64, slot: np.uint64, two: tuple[np.int64, np.int64]
-) -> np.int64:
-    """The least loaded of a head key's choices, by its cursor."""
-    choices, loads, cursors = tally.choices[0], tally.loads, tally.cursors
-    workers, prime = plan.workers[0], plan.prime[0]
-    first, second = two
-    if cursors.keys[slot] != key or cursors.choices[slot] != choices:
-        cursors.keys[slot] = key
-        cursors.choices[slot] = choices
-        cursors.first[slot] = first
-        cursors.step[slot] = stride(first, second, prime)
-        cursors.hand[slot] = first
-        cursors.ahead[slot] = choices
-        cursors.floor[slot] = -np.inf
-    if cursors.floor[slot] < tally.floor[0]:
-        cursors.hand[slot] = first
-        cursors.ahead[slot] = choices
-        cursors.floor[slot] = tally.floor[0]
-    return _least_loaded(cursors, slot, loads, choices, workers, prime)
+def _start_search(
+    cursors: Any, slot: np.uint64, key: np.uint64, first: np.int64, choices: np.int64, floor: float
+) -> None:
+    """Start from the first choice, unless the search is this key's and may go on."""
+    ours = cursors.keys[slot] == key and cursors.choices[slot] == choices
+    if not ours or cursors.floor[slot] < floor:
+        cursors.keys[slot], cursors.choices[slot] = key, choices
+        cursors.hand[slot], cursors.ahead[slot] = first, choices
+        cursors.floor[slot] = floor
+
+
+@compiled
+def _find_floor(loads: F64, floor: F64, on_floor: I64, seen: np.int64) -> None:
+    """Find the least load and how many workers have it; again after W messages at the soonest."""
+    least = least_of(loads)
+    lowest = np.int64(0)
+    for worker in range(loads.size):
+        lowest += np.int64(loads[worker] == least)
+    floor[0] = least
+    on_floor[0] = lowest
+    on_floor[1] = seen + loads.size
 
 
 @compiled
 def _list_choices(
-    plan: Any, few: Any, row: np.uint64, key: np.uint64, choices: int, first: int, second: int
+    few: Any, row: np.uint64, key: np.uint64, first: np.int64, choices: np.int64, family: Family
 ) -> None:
     """Write down a key's choices."""
     few.keys[row], few.choices[row] = key, choices
-    step = stride(first, second, plan.prime[0])
-    choice = np.int64(first)
+    choice = first
     for number in range(choices):
         few.workers[row, number] = choice
-        choice = next_choice(choice, step, plan.workers[0], plan.prime[0])
+        choice = next_choice(choice, family[0], family[1], family[2])
 
 
 @inlined
@@ -180,6 +173,7 @@ def _send(
     slot: np.uint64,
     head: bool,
     two: tuple[np.int64, np.int64],
+    seen: np.int64,
     weight: float,
 ) -> np.int64:
     """The least loaded of a head key's choices, of two for another; of equals, the first."""
@@ -190,7 +184,9 @@ def _send(
     least = min(other, load)
     if choices > FEW:
         if head:
-            worker = _least_of_many(plan, tally, key, slot, two)
+            _start_search(tally.cursors, slot, key, first, choices, tally.floor[0])
+            family = stride(first, second, plan.prime[0]), plan.workers[0], plan.prime[0]
+            worker = _least_of_many(loads, tally.cursors, slot, first, choices, family)
             least = order_of(loads[np.uint64(worker)])
     elif choices > 2:
         # Whether a key is head cannot be foreseen: all choices are looked at in any case. Those of
@@ -199,7 +195,8 @@ def _send(
         row = slot & np.uint64(ROWS - 1)
         row = row if head else np.uint64(ROWS)
         if few.keys[row] != key or few.choices[row] != choices:
-            _list_choices(plan, few, row, key, choices, first, second)
+            family = stride(first, second, plan.prime[0]), plan.workers[0], plan.prime[0]
+            _list_choices(few, row, key, first, choices, family)
         of_all, least_of_all = worker, least
         for number in range(np.uint64(2), np.uint64(choices)):
             choice = np.int64(few.workers[row, number])
@@ -211,21 +208,9 @@ def _send(
     loads[np.uint64(worker)] = np.int64(least).view(np.float64) + weight
     if choices > FEW:
         on_floor[0] -= np.int64(least <= order_of(tally.floor[0]))
-        if on_floor[0] <= 0 and tally.seen[0] >= on_floor[1]:
-            _find_floor(tally)
+        if on_floor[0] <= 0 and seen >= on_floor[1]:
+            _find_floor(loads, tally.floor, on_floor, seen)
     return worker
-
-
-@inlined
-def _refresh_if_due(plan: Any, tally: Any, sums: Sums) -> None:
-    """Count a message, and compute d if it is time."""
-    summary, seen, choices = tally.summary, tally.seen, tally.choices
-    seen[0] += 1
-    if seen[0] >= choices[1]:
-        keep_sums(summary, sums)
-        workers, theta = plan.workers[0], plan.theta[0]
-        _refresh(summary, choices, seen[0], workers, theta, plan.epsilon[0], plan.refresh[0])
-        tally.on_floor[0] = 0  # it is not kept up to date while choices are few
 
 
 @inlined
@@ -234,10 +219,12 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     summary = tally.summary
     slot, sums = count(summary, key, weight, sums_of(summary))
     keep_sums(summary, sums)
-    _refresh_if_due(plan, tally, sums)
+    tally.seen[0] += 1
+    if tally.seen[0] >= tally.choices[1]:
+        _refresh(plan, tally)
     head = is_head(summary.counts[slot], sums, plan.theta[0])
     two = two_choices(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    return int(_send(plan, tally, key, slot, head, two, weight))
+    return int(_send(plan, tally, key, slot, head, two, tally.seen[0], weight))
 
 
 @compiled
@@ -247,17 +234,24 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
     step = np.uint64(weights.size == keys.size)
     for start in range(0, keys.size, BLOCK):
         stop = min(start + BLOCK, keys.size)
-        hash_block(plan, choices, keys, start, stop)
+        hash_block(choices, keys, start, stop, plan.seeds, plan.workers[0])
         sums = sums_of(summary)
+        seen, due = tally.seen[0], tally.choices[1]
         for number in range(stop - start):
             at = np.uint64(start + number)
             key, weight = keys[at], weights[at * step]
             slot, sums = count(summary, key, weight, sums)
-            _refresh_if_due(plan, tally, sums)
+            seen += 1
+            if seen >= due:
+                keep_sums(summary, sums)
+                tally.seen[0] = seen
+                _refresh(plan, tally)
+                due = tally.choices[1]
             head = is_head(summary.counts[slot], sums, theta)
             two = np.int64(choices[0, number]), np.int64(choices[1, number])
-            out[at] = _send(plan, tally, key, slot, head, two, weight)
+            out[at] = _send(plan, tally, key, slot, head, two, seen, weight)
         keep_sums(summary, sums)
+        tally.seen[0] = seen
 
 
 @compiled
@@ -302,17 +296,13 @@ class DChoices(HeadScheme):
     def tally(self, plan: HeadPlan, source: int) -> DChoicesTally:
         """The plan's heads and loads; two choices until something is known."""
         workers = int(plan.workers[0])
-        choices = np.array([min(2, workers), _FIRST_REFRESH])
         summary = self._summary(plan)
         capacity = summary.counts.size
-        if plan.head_keys.size:
-            theta = float(plan.theta[0])
-            _refresh(summary, choices, 0, workers, theta, self.epsilon, self.refresh)
-        return DChoicesTally(
+        tally = DChoicesTally(
             plan.start.copy(),
             summary,
             np.zeros(1, np.int64),
-            choices,
+            np.array([min(2, workers), _FIRST_REFRESH]),
             Few(
                 keys=np.zeros(ROWS + 1, np.uint64),
                 choices=np.zeros(ROWS + 1, np.int32),
@@ -321,13 +311,15 @@ class DChoices(HeadScheme):
             Cursors(
                 keys=np.zeros(capacity, np.uint64),
                 choices=np.zeros(capacity, np.int32),
-                first=np.zeros(capacity, np.int32),
-                step=np.zeros(capacity, np.int32),
                 hand=np.zeros(capacity, np.int32),
                 ahead=np.zeros(capacity, np.int32),
                 floor=np.zeros(capacity),
             ),
             np.zeros(1),
             np.zeros(2, np.int64),
+            np.zeros(capacity),
             np.zeros((2, BLOCK), np.int32),
         )
+        if plan.head_keys.size:
+            _refresh(plan, tally)
+        return tally

@@ -127,7 +127,7 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
     step = np.uint64(weights.size == keys.size)
     for start in range(0, keys.size, BLOCK):
         stop = min(start + BLOCK, keys.size)
-        hash_block(plan, choices, keys, start, stop)
+        hash_block(choices, keys, start, stop, plan.seeds, plan.workers[0])
         sums, low = sums_of(summary), _low_of(tally)
         for number in range(stop - start):
             at = np.uint64(start + number)

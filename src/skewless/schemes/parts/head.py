@@ -74,11 +74,13 @@ def two_choices(
 
 
 @inlined
-def hash_block(plan: Any, choices: I32, keys: U64, start: np.int64, stop: np.int64) -> None:
+def hash_block(
+    choices: I32, keys: U64, start: np.int64, stop: np.int64, seeds: U64, workers: np.int64
+) -> None:
     """The choices of messages start … stop − 1, many at once: [2, at least so many]."""
-    seeds, workers = (plan.seeds[0], plan.seeds[1]), plan.workers[0]
+    both = seeds[0], seeds[1]
     for number in range(stop - start):
-        first, second = two_choices(keys[np.uint64(start + number)], seeds, workers)
+        first, second = two_choices(keys[np.uint64(start + number)], both, workers)
         choices[0, number] = first
         choices[1, number] = second
 
