@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.spark import Observer, group
+from tests import sparks
 from tests.faults.marking import Marking
 
 ROWS, WORKERS, BATCHES = 24_000, 6, 2
@@ -53,6 +54,7 @@ def cluster(folder: Path, partitions: int = 4) -> SparkSession:
         "spark.eventLog.dir": f"file:{folder}/events",
         "spark.eventLog.compress": "false",
         "spark.eventLog.rolling.enabled": "false",
+        **sparks.SETTINGS,
     }
     builder = SparkSession.builder.master("local-cluster[3,1,1024]")
     for name, value in settings.items():
@@ -111,7 +113,8 @@ def stream(spark: SparkSession, folder: Path, observer: Observer) -> dict:
     counted = F.count(F.lit(1)).alias("rows")
     rows = reader.parquet(source).repartition(4, "id").observe("rows-before-routing", counted)
     checkpoint = str(folder / "checkpoint")
-    grouping = group(rows, "w", "partial", WORKERS, observer=observer, checkpoint=checkpoint)
+    scheme = sparks.SCHEME_OF_STREAMS
+    grouping = group(rows, "w", scheme, WORKERS, observer=observer, checkpoint=checkpoint)
     totals = grouping.fold(*fold(marks))
     newest: list[list] = []
 

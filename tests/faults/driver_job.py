@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.spark import group
+from tests import sparks
 
 SETTING = ("partial", 4, 0)
 DELAY_MS = 1.0
@@ -28,6 +29,7 @@ def main(folder: Path) -> None:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        **sparks.SETTINGS,
     }
     for name, value in settings.items():
         builder = builder.config(name, value)

@@ -12,11 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from skewless.spark.input.version import CHECKSUMS
+from tests import sparks
 
 SETTINGS = {
     "spark.ui.enabled": "false",
@@ -28,10 +27,8 @@ SETTINGS = {
     "spark.python.worker.reuse": "true",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    **sparks.SETTINGS,
 }
-SPARK = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
-if SPARK == (4, 1):  # which has them, but off
-    SETTINGS |= dict.fromkeys(CHECKSUMS, "true")
 ON_CONNECT = os.environ.get("SKEWLESS_CONNECT") == "1"
 
 
@@ -60,13 +57,13 @@ NEEDS = {
     "test_snippets.py": (4, 1),  # every capability in one
     "test_live_page.py": (4, 1),  # streams by schemes that learn
 }
-collect_ignore = [name for name, oldest in NEEDS.items() if name.endswith(".py") and oldest > SPARK]
+collect_ignore = [name for name, oldest in NEEDS.items() if name.endswith(".py") and oldest > sparks.SPARK]
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
         for part, oldest in NEEDS.items():
-            if part in item.nodeid and oldest > SPARK:
+            if part in item.nodeid and oldest > sparks.SPARK:
                 needed = ".".join(map(str, oldest))
                 item.add_marker(pytest.mark.skip(reason=f"needs Spark {needed} or later"))
 
