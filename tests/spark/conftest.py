@@ -57,7 +57,9 @@ NEEDS = {
     "test_snippets.py": (4, 1),  # every capability in one
     "test_live_page.py": (4, 1),  # streams by schemes that learn
 }
-collect_ignore = [name for name, oldest in NEEDS.items() if name.endswith(".py") and oldest > sparks.SPARK]
+collect_ignore = [
+    name for name, oldest in NEEDS.items() if name.endswith(".py") and oldest > sparks.SPARK
+]
 
 
 def pytest_collection_modifyitems(items):
