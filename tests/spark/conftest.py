@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from skewless.errors import SkewlessError
+from skewless.spark.input.version import HAS_CHECKSUMS
 from tests import sparks
 
 SETTINGS = {
@@ -43,17 +45,16 @@ NEEDS = {
     "spark_makes[b-": (4, 1),  # hands binary keys back as bytes
     "test_balanced_map.py": (4, 0),
     "test_map_costs.py": (4, 0),
-    "test_each_micro_batch_is_measured_and_served_to_prometheus": (4, 1),  # counts on a stream
     "test_restarts_of_streams_leave_neither_listeners": (4, 1),
     "test_folds_that_never_run_take_no_threads": (4, 2),  # the JVM starts one for each there
     "test_control.py": (4, 0),
     "test_per_worker.py": (4, 0),
+    "test_union.py": (4, 0),
+    "[in a map]": (4, 1),  # collations that trim
     "test_unequal.py": (4, 0),
     "splits_by_a_plan_or_learns_one": (4, 0),
     "test_there_is_one_routing_shuffle_and_one_merge_shuffle": (4, 1),  # repartitionById
     "test_facts.py": (4, 1),
-    "test_state_of_another_expression_is_refused": (4, 1),  # counts on a stream
-    "test_a_stream_heeds_both_and_goes_on": (4, 1),  # the same
     "test_snippets.py": (4, 1),  # every capability in one
     "test_live_page.py": (4, 1),  # streams by schemes that learn
 }
@@ -68,6 +69,17 @@ def pytest_collection_modifyitems(items):
             if part in item.nodeid and oldest > sparks.SPARK:
                 needed = ".".join(map(str, oldest))
                 item.add_marker(pytest.mark.skip(reason=f"needs Spark {needed} or later"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Before 4.1 every scheme that counts is refused on streams: that is no failure."""
+    try:
+        return (yield)
+    except SkewlessError as error:
+        if sparks.SPARK < HAS_CHECKSUMS and "compares checksums of its shuffles" in str(error):
+            pytest.skip("counts what it sends on a stream, which needs Spark 4.1 or later")
+        raise
 
 
 def pytest_configure(config):

@@ -6,10 +6,11 @@ import time
 
 import pandas as pd
 from pyspark import TaskContext
-from pyspark.sql.streaming import StatefulProcessor
+
+from skewless.spark.input.version import StatefulProcessor
 
 
-class CountPerKey(StatefulProcessor):
+class CountPerKey(StatefulProcessor or object):  # which Spark before 4.0 has not
     """Messages per key that this worker saw since the stream began."""
 
     SCHEMA = "worker int, at int, w string, count long"
