@@ -49,6 +49,21 @@ def test_heavy_hitters_hold_every_key_that_reaches_the_share(words, scheme):
     assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
 
 
+def test_text_that_is_no_utf8_is_counted_and_given_back_as_it_is(spark):
+    raw = [b"\xff"] * 5 + [b"\xfe"] * 3 + [b"a"]
+    rows = spark.createDataFrame([(one,) for one in raw], "b binary").select(
+        F.col("b").cast("string").alias("w"), F.lit(ORIGIN).alias("t")
+    )
+    for found in (
+        heavy_hitters(rows, "w", 0.01, workers=3),
+        top_k(rows, "w", 3, workers=3),
+        top_k(rows, "w", 3, counters=9, workers=3),
+        trending(rows, "w", "t", timedelta(1), 3, workers=3).withColumnRenamed("now", "count"),
+    ):
+        seen = found.select(F.col("w").cast("binary").alias("b"), "count").collect()
+        assert Counter({bytes(row.b): row["count"] for row in seen}) == Counter(raw)
+
+
 def ranking(counts, k):
     order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] is None, pair[0] or ""))
     return [(rank + 1, w, n, 0) for rank, (w, n) in enumerate(order[:k])]

@@ -65,7 +65,7 @@ def heavy_hitters(
     def columns(row: Column) -> list[Column]:
         found = row["count"] - row["error"]
         return [
-            row["item"].alias(count.item.name),
+            count.shown(row),
             *(row[name].alias(name) for name in ("count", "error", "total")),
             (found >= share * row["total"]).alias("sure"),
         ]

@@ -46,7 +46,7 @@ def top_k(
     fold = WorkerSummaries(count.kind, counters, count.workers_per_key, most=k)
 
     def columns(row: Column) -> list[Column]:
-        return [row["item"].alias(count.item.name), row["count"], row["error"]]
+        return [count.shown(row), row["count"], row["error"]]
 
     found = count.exploded(count.fold(fold, output_mode), columns)
     return found.toDF(*found.columns[:-2], "count", "error")

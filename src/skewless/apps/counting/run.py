@@ -72,6 +72,10 @@ class Counting:
             return merge_stream(partials, bound, output_mode)
         return merge_by_key(partials, bound)
 
+    def shown(self, row: Column) -> Column:
+        """The item of a row of the fold's list, under the name and of the type that it had."""
+        return row["item"].cast(self.item.dataType).alias(self.item.name)
+
     def exploded(self, found: DataFrame, columns: Callable[[Column], list[Column]]) -> DataFrame:
         """A row per element of the fold's list, with its rank from 1 on, best first."""
         kept = [F.col(f"`{name}`") for name in found.columns if name not in (_ALL, "found")]
