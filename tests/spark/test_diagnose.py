@@ -118,6 +118,13 @@ def test_costs_binary_keys_composites_and_expressions(rows):
     assert "group(df, key," in made.code
 
 
+def test_keys_that_are_no_utf8_are_shown_with_marks_in_their_place(rows):
+    text = F.when(F.col("day") == 0, F.lit(b"a\xff").cast("string")).otherwise("b")
+    assert {hot.key for hot in diagnose(rows, text, WORKERS).hot} == {"a\ufffd", "b"}
+    inside = diagnose(rows, F.struct("day", F.lit(b"\xff").alias("bytes")), WORKERS)
+    assert {hot.key for hot in inside.hot} == {f"{{{day}, \ufffd}}" for day in range(3)}
+
+
 def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
     from skewless.spark.diagnose import sampling
 

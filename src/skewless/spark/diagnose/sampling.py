@@ -113,9 +113,9 @@ def _packed(task: int, thinner: Thinner) -> pa.RecordBatch:
     names = pa.chunked_array([piece[2] for piece in pieces])
     distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:_NAMED]
-    named = pa.table(
-        {"key": distinct[order], "name": names.take(pa.array(first[order])).combine_chunks()}
-    )
+    # As bytes: Spark's text may be anything, and Python's is UTF-8.
+    shown = names.take(pa.array(first[order])).combine_chunks().cast(pa.binary())
+    named = pa.table({"key": distinct[order], "name": shown})
     values = [task, thinner.seen, thinner.level, thinner.bits().tobytes(), keys.tobytes()]
     values += [costs.tobytes(), _table_bytes(named)]
     arrays = [pa.array([v], kind) for v, kind in zip(values, _ARROW.types, strict=True)]
@@ -166,8 +166,8 @@ def _gathered(
     names: dict[int, str] = {}
     for row in ordered:
         named = pa.ipc.open_stream(bytes(row["names"])).read_all()
-        pairs = zip(named["key"].to_pylist(), named["name"].to_pylist(), strict=True)
-        names.update(pairs)
+        texts = (name.decode(errors="replace") for name in named["name"].to_pylist())
+        names.update(zip(named["key"].to_pylist(), texts, strict=True))
     messages = sum(row.seen for row in ordered)
     made = Sample(
         np.concatenate([np.empty(0, np.uint64), *keys]),
