@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, NumericType, StructField
+from pyspark.sql.types import BinaryType, StructField
 
 from skewless._version import __version__
 from skewless.diagnose.keys import HOT_KEYS
 from skewless.diagnose.names import LONGEST
-from skewless.diagnose.sample import LIMIT, Sample, Thinner
+from skewless.diagnose.sample import F64, LIMIT, Sample, Thinner
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import Key, field_of, key_columns
+from skewless.spark.input.checks import Key, key_columns
+from skewless.spark.input.costs import cost_numbers, is_usable
 from skewless.spark.input.wire import identity_by_bytes
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
@@ -45,37 +46,44 @@ def sample_of(
     null = F.lit(True)
     for column in columns:
         null = null & column.isNull()
-    weight = F.lit(1.0) if cost is None else _cost_column(df, cost)
+    number = F.lit(1.0) if cost is None else cost_numbers(df, cost)
+    usable = is_usable(number)
     rows = df.select(
         identity_by_bytes(columns, fields).alias("identity"),
-        weight.alias("cost"),
+        F.when(usable, number).otherwise(F.lit(0.0)).alias("cost"),
         _name(columns, fields).alias("name"),
         null.alias("is_null"),
+        (~usable).alias("is_no_cost"),
     )
     seen = Observation()
     watched = rows.observe(
         seen,
         F.count(F.lit(1)).alias("messages"),
         F.count_if("is_null").alias("nulls"),
+        F.count_if("is_no_cost").alias("no_costs"),
         F.approx_count_distinct("identity", _KEYS_ERROR).alias("keys"),
     )
     check_workers_python(df.sparkSession, __version__)
-    kept = watched.drop("is_null").mapInArrow(_thin(seed), _SCHEMA)
+    kept = watched.drop("is_null", "is_no_cost").mapInArrow(_thin(seed), _SCHEMA)
     found = kept.repartition(1).mapInArrow(_join, _SCHEMA).collect()
     counts = seen.get
-    return _gathered(found, counts, cost is not None)
+    sample, names = _gathered(found, counts, cost is not None)
+    _check_costs(int(counts["no_costs"]), sample)
+    return sample, names
 
 
-def _cost_column(df: DataFrame, cost: str | Column) -> Column:
-    field = field_of(df, cost, "cost")
-    if not isinstance(field.dataType, NumericType):
+def _check_costs(rows: int, sample: Sample) -> None:
+    """Refuse costs of which no prediction can be made; `rows` of them are no costs at all."""
+    if rows:
         raise SkewlessError(
-            f"The cost '{field.name}' is of type {field.dataType.simpleString()}: give a column of "
-            "numbers, what a row costs in any unit."
+            f"The cost of {rows:,} {'row' if rows == 1 else 'rows'} is negative, infinite or "
+            "not a number: give finite costs of 0 or more, or leave such rows out first."
         )
-    column = F.col(cost) if isinstance(cost, str) else cost
-    number = F.nanvl(F.coalesce(column.cast("double"), F.lit(0.0)), F.lit(0.0))
-    return F.greatest(number, F.lit(0.0))
+    if sample.costs is not None and sample.costs.size and not sample.costs.any():
+        raise SkewlessError(
+            "The cost of every row is 0 or null, so there is no work to spread: give costs above "
+            "0, or leave cost= out."
+        )
 
 
 def _name(columns: list[Column], fields: list[StructField]) -> Column:
@@ -156,6 +164,12 @@ def _thinned(row: dict[str, Any], level: int) -> dict[str, Any]:
     return {**row, **parts, "level": level}
 
 
+def _scaled(costs: F64) -> F64:
+    """The costs in a unit in which the largest is near 1: sums of huge ones are finite then."""
+    _, exponent = np.frexp(costs.max(initial=0.0))
+    return np.ldexp(costs, -exponent)
+
+
 def _gathered(
     rows: list[Any], counts: dict[str, Any], with_costs: bool
 ) -> tuple[Sample, dict[int, str]]:
@@ -172,7 +186,7 @@ def _gathered(
     made = Sample(
         np.concatenate([np.empty(0, np.uint64), *keys]),
         np.concatenate([np.empty(0, np.int32), *sources]),
-        np.concatenate([np.empty(0), *costs]) if with_costs else None,
+        _scaled(np.concatenate([np.empty(0), *costs])) if with_costs else None,
         messages,
         int(counts["keys"]),
         int(counts["nulls"]),
