@@ -149,6 +149,18 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
         ),
         (lambda df: folds.count().alias(None), "renamed to a text that is not empty, not to None"),
         (lambda df: group(df, "*", "key", 2), r"The key '\*' is not one column"),
+        (
+            lambda df: group(df.toDF("a.b", "k", "s"), "a.b", "key", 2),
+            "Column 'a.b' has a dot .*: put the name in backticks, '`a.b`'",
+        ),
+        (
+            lambda df: group(df.toDF("a`b", "k", "s"), "k", "key", 2).fold(folds.sum("a`b")),
+            "Column 'a`b' has .* a backtick .*: put the name in backticks, '`a``b`'",
+        ),
+        (
+            lambda df: group(df.toDF("a.b", "k", "s"), "`a.c`", "key", 2),
+            "no column 'a.c'; did you mean 'a.b'",
+        ),
         (lambda df: group(df.toDF("k", "k", "s"), "k", "key", 2), "has 2 columns called 'k'"),
         (lambda df: group(df.toPandas(), "k", "key", 2), "not a pandas DataFrame: make one"),
         (lambda df: group(df.pandas_api(), "k", "key", 2), "not a pandas-on-Spark DataFrame: hand"),
