@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from skewless.apps.counting.fold import WorkerSummaries
-from skewless.apps.counting.run import counting
+from skewless.apps.counting.run import MOST_COUNTERS, counting
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.input.checks import Key
@@ -57,6 +57,11 @@ def heavy_hitters(
         raise SkewlessError(
             f"epsilon={epsilon:g} must be below share={share:g}: a key that misses its counter "
             "might else be a heavy hitter."
+        )
+    if epsilon * MOST_COUNTERS < 1:
+        raise SkewlessError(
+            f"epsilon={epsilon:g} asks for more than {MOST_COUNTERS:,} counters on each worker: "
+            f"give one of {1 / MOST_COUNTERS:g} or more; it is a tenth of the share if not given."
         )
     count = counting(df, key, by, scheme, workers, seed, results=RESULTS)
     counters = math.ceil(1 / epsilon)

@@ -25,7 +25,7 @@ from skewless.apps.counting.fold import (
     shown_items,
     shown_type,
 )
-from skewless.apps.counting.run import at_least_one, counting
+from skewless.apps.counting.run import MOST_COUNTERS, at_least_one, counting
 from skewless.apps.counting.summary import (
     UNLIMITED,
     ItemSummary,
@@ -171,7 +171,7 @@ def trending(
     """
     k = at_least_one("k", k)
     if counters is not None:
-        at_least_one("counters", counters)
+        at_least_one("counters", counters, MOST_COUNTERS)
     if not isinstance(period, timedelta) or period <= timedelta(0):
         raise SkewlessError(f"A period is a timedelta above 0, not {period!r}.")
     for what, value in (("half_life", half_life), ("smoothing", smoothing)):

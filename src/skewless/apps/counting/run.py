@@ -25,6 +25,7 @@ from skewless.spark.input.checks import (
     Key,
     check_scheme,
     check_server,
+    column_named,
     key_columns,
     make_plan,
     name_rule,
@@ -37,6 +38,7 @@ from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.routing.route import place
 
+MOST_COUNTERS = 1_000_000_000  # of one worker; more would not fit into its memory
 _ALL = "skewless_all"
 
 
@@ -78,7 +80,7 @@ class Counting:
 
     def exploded(self, found: DataFrame, columns: Callable[[Column], list[Column]]) -> DataFrame:
         """A row per element of the fold's list, with its rank from 1 on, best first."""
-        kept = [F.col(f"`{name}`") for name in found.columns if name not in (_ALL, "found")]
+        kept = [column_named(name) for name in found.columns if name not in (_ALL, "found")]
         rows = found.select(*kept, F.posexplode("found").alias("skewless_rank", "skewless_row"))
         rank = (F.col("skewless_rank") + 1).alias("rank")
         return rows.select(*kept, rank, *columns(F.col("skewless_row")))
@@ -126,9 +128,11 @@ def counting(
     return Counting(rows, field, kind, by, made, count, whole("seed", seed))
 
 
-def at_least_one(what: str, value: int) -> int:
-    """A whole number of 1 or more, or one sentence."""
+def at_least_one(what: str, value: int, most: int | None = None) -> int:
+    """A whole number of 1 or more, and of no more than the most, or one sentence."""
     number = whole(what, value)
     if number < 1:
         raise SkewlessError(f"{what} must be at least 1, not {number}.")
+    if most is not None and number > most:
+        raise SkewlessError(f"{what} must be at most {most:,}, not {number:,}.")
     return number
