@@ -133,6 +133,16 @@ def test_keys_that_are_no_utf8_are_shown_with_marks_in_their_place(rows):
     assert {hot.key for hot in inside.hot} == {f"{{{day}, \ufffd}}" for day in range(3)}
 
 
+def test_a_key_of_many_columns_is_null_where_all_of_them_are(spark):
+    wide = spark.range(60).select(
+        F.when(F.col("id") % 3 > 0, F.col("id") % 5).alias("c0"),
+        *(F.when(F.col("id") % 2 > 0, F.col("id") % 5).alias(f"c{i}") for i in range(1, 50)),
+    )
+    names = wide.columns
+    assert diagnose(wide, names, WORKERS).nulls == 10
+    assert diagnose(wide, names, WORKERS, with_=wide).messages == 20
+
+
 def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
     from skewless.spark.diagnose import sampling
 

@@ -43,16 +43,13 @@ def sample_of(
 ) -> tuple[Sample, dict[int, str]]:
     """A sample of the DataFrame, and the names of its most frequent keys by their identities."""
     columns, fields = key_columns(df, key)
-    null = F.lit(True)
-    for column in columns:
-        null = null & column.isNull()
     number = F.lit(1.0) if cost is None else cost_numbers(df, cost)
     usable = is_usable(number)
     rows = df.select(
         identity_by_bytes(columns, fields).alias("identity"),
         F.when(usable, number).otherwise(F.lit(0.0)).alias("cost"),
         _name(columns, fields).alias("name"),
-        null.alias("is_null"),
+        F.array_min(_nulls(columns)).alias("is_null"),
         (~usable).alias("is_no_cost"),
     )
     seen = Observation()
@@ -70,6 +67,17 @@ def sample_of(
     sample, names = _gathered(found, counts, cost is not None)
     _check_costs(int(counts["no_costs"]), sample)
     return sample, names
+
+
+def without_nulls(df: DataFrame, key: Key) -> DataFrame:
+    """Only rows none of whose key columns is null."""
+    columns, _ = key_columns(df, key)
+    return df.where(~F.array_max(_nulls(columns)))
+
+
+def _nulls(columns: list[Column]) -> Column:
+    """Which columns are null, as one array: a chain of ANDs as long as a wide key is too deep."""
+    return F.array(*(column.isNull() for column in columns))
 
 
 def _check_costs(rows: int, sample: Sample) -> None:
