@@ -141,6 +141,8 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
         (lambda df: group(df, "k", "key", 2, seed=None), "seed is a whole number, not None"),
         (lambda df: learn(df, "k", "d-choices", 2, seed="a"), "seed is a whole number, not 'a'"),
         (lambda df: route(df, "k", 5, 2), "A scheme is one of skewless.schemes or a text"),
+        (lambda df: route(df, "k", "key", 2, column=5), "text that is not empty, not 5: name it"),
+        (lambda df: repartition(df, "k", "key", 2, column=""), "text that is not empty, not ''"),
         (lambda df: group(df, "k", "key", 2, most_keys="a"), "most_keys is a whole number"),
         (lambda df: learn(df, "k", "d-choices", 2, sample="a"), "The sample is a number, not 'a'"),
         (
@@ -185,6 +187,11 @@ def test_a_processor_is_given_no_column_that_is_called_like_one_of_ours(spark, t
     stream = Files(spark, tmp_path / "in", "w string, skewless_worker int").stream()
     with pytest.raises(SkewlessError, match="column 'skewless_worker', which per_worker uses"):
         per_worker(stream, "w", "key", 2, CountPerKey(), CountPerKey.SCHEMA)
+
+
+def test_the_worker_column_may_have_a_dot_in_its_name(df):
+    placed = repartition(df, "k", "key", 2, column="a.b")
+    assert {row["a.b"] for row in placed.collect()} <= {0, 1}
 
 
 def test_plans_of_an_older_stream_are_called_so(tmp_path):
