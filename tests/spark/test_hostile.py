@@ -194,6 +194,15 @@ def test_the_worker_column_may_have_a_dot_in_its_name(df):
     assert {row["a.b"] for row in placed.collect()} <= {0, 1}
 
 
+@pytest.mark.parametrize("checkpoint", ["", " ", 5])
+def test_a_checkpoint_is_a_folder(spark, tmp_path, monkeypatch, checkpoint):
+    monkeypatch.chdir(tmp_path)
+    stream = Files(spark, tmp_path / "in", "w string").stream()
+    with pytest.raises(SkewlessError, match="A checkpoint is the path of a folder, not"):
+        group(stream, "w", "graded", 2, checkpoint=checkpoint)
+    assert not (tmp_path / "skewless").exists()
+
+
 def test_plans_of_an_older_stream_are_called_so(tmp_path):
     scheme = scheme_of("partial")
     folder = stream_folder(str(tmp_path), scheme, 2, 0)
