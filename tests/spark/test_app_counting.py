@@ -183,6 +183,7 @@ def test_trending_is_the_same_on_a_batch_and_at_the_end_of_a_stream(spark, tmp_p
         (lambda df: heavy_hitters(df, "w", 1e-9), "more than 1,000,000,000 counters on each"),
         (lambda df: heavy_hitters(df, "w", 0.1, epsilon=5e-324), "give one of 1e-09 or more"),
         (lambda df: heavy_hitters(df, "nope"), "nope"),
+        (lambda df: heavy_hitters(df, "w", by="zz"), r"no column 'zz'\. Valid: w\."),
         (lambda df: trending(df, "w", "w", timedelta(1)), "is not a time"),
         (lambda df: trending(df, "w", F.current_timestamp(), timedelta(0)), "period is"),
     ],

@@ -122,6 +122,8 @@ def counting(
         raise SkewlessError(
             f"The result has a column '{field.name}' of its own: rename the key with .alias(...)."
         )
+    if by is not None:
+        group_keys(df, by)  # says now what is wrong, before our columns are beside the user's
     hashed = identity(columns, fields).alias(IDENTITY)
     rows = df.select("*", item.alias(ITEM), hashed, *more)
     count = worker_count(df, workers)
