@@ -64,6 +64,20 @@ def test_text_that_is_no_utf8_is_counted_and_given_back_as_it_is(spark):
         assert Counter({bytes(row.b): row["count"] for row in seen}) == Counter(raw)
 
 
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_zeros_and_nans_are_counted_as_group_by_does(spark, kind):
+    values = [(-0.0,)] * 3 + [(0.0,)] * 2 + [(float("nan"),)] * 4 + [(None,)]
+    rows = spark.createDataFrame(values, f"k {kind}").repartition(3)
+    expected = sorted((repr(row.k), row["count"]) for row in rows.groupBy("k").count().collect())
+    assert ("0.0", 5) in expected
+    for found in (
+        heavy_hitters(rows, "k", 0.01, workers=2),
+        top_k(rows, "k", 3, workers=2),
+        top_k(rows, "k", 3, counters=5, workers=2),
+    ):
+        assert sorted((repr(row.k), row["count"]) for row in found.collect()) == expected
+
+
 @pytest.mark.parametrize("name", ["a.b", "a`b"])
 def test_what_is_counted_may_have_any_name_in_backticks(spark, name):
     rows = spark.createDataFrame([(1, ORIGIN), (1, ORIGIN), (2, ORIGIN)], "k int, t timestamp")

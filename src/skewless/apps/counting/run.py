@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructField
 
 from skewless._version import __version__
 from skewless.apps.counting.fold import IDENTITY, ITEM
@@ -125,9 +125,16 @@ def counting(
     if by is not None:
         group_keys(df, by)  # says now what is wrong, before our columns are beside the user's
     hashed = identity(columns, fields).alias(IDENTITY)
-    rows = df.select("*", item.alias(ITEM), hashed, *more)
+    rows = df.select("*", _as_grouped(item, field.dataType).alias(ITEM), hashed, *more)
     count = worker_count(df, workers)
     return Counting(rows, field, kind, by, made, count, whole("seed", seed))
+
+
+def _as_grouped(item: Column, kind: DataType) -> Column:
+    """The item as Spark's groupBy shows it: -0.0 is 0.0."""
+    if not isinstance(kind, DoubleType | FloatType):
+        return item
+    return F.when(item == 0, F.lit(0.0).cast(kind)).otherwise(item)
 
 
 def at_least_one(what: str, value: int, most: int | None = None) -> int:
