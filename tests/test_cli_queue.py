@@ -52,6 +52,8 @@ def test_people_get_a_table():
     ("options", "sentence"),
     [
         (["--load", "0"], "offered load must be a positive number"),
+        (["--load", "1e308"], "offered load must be from"),
+        (["--load", "1e-320", "--json"], "offered load must be from"),
         (["--capacities", "1,2"], "2 capacities for 4 workers"),
         (["--capacities", "1,2,x,4"], "numbers separated by commas"),
         (["--capacities", "1,2,-3,4"], "capacity must be a positive number"),

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import choices, identities, identity, least_prime
 from tests.naive import hashing as naive
@@ -132,6 +133,8 @@ def test_bad_input_is_one_sentence():
         choices(1, 4, 5)
     with pytest.raises(SkewlessError, match="differ in length"):
         identities([1, 2], [1])
+    with pytest.raises(SkewlessError, match="array or a list of values, and one int is neither"):
+        skewless.route(5, "partial", 3)
     with pytest.raises(SkewlessError, match="cannot be hashed"):
         identities(pa.array([[1]]))
     with pytest.raises(SkewlessError, match="A seed is"):

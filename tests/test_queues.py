@@ -260,6 +260,12 @@ def test_memory_does_not_grow_with_the_stream():
         ({"load": 0}, "offered load must be a positive number"),
         ({"load": -1}, "offered load must be a positive number"),
         ({"load": float("nan")}, "offered load must be a positive number"),
+        ({"load": 1e308}, r"offered load must be from 1e-09 to 1e\+09, not 1e\+308"),
+        ({"load": 1e-320}, "offered load must be from 1e-09 to"),
+        ({"capacities": [1, 1, 1e308]}, "capacity must be from 1e-09 to"),
+        ({"changes": [(5, [1, 1, 1e-320])]}, "capacity must be from 1e-09 to"),
+        ({"costs": "constant:value=1e308"}, "constant:value must be from 1e-09 to"),
+        ({"costs": "exponential:mean=1e-320"}, "exponential:mean must be from 1e-09 to"),
         ({"workers": 0}, "workers must be at least 1"),
         ({"sources": 0}, "sources must be at least 1"),
         ({"sources": 10**6}, "sources must be at most 10,000"),
@@ -280,3 +286,15 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
     given_arguments = {"workers": 3, "load": 0.8} | arguments
     with pytest.raises(SkewlessError, match=sentence):
         queue("zipf:z=1,keys=10,messages=10", "key", Cluster(**given_arguments))
+
+
+@pytest.mark.parametrize(
+    ("load", "capacity", "cost"), [(1e9, 1e9, 1e-9), (1e-9, 1e-9, 1e9), (1e-9, 1e9, 1e-9)]
+)
+def test_figures_are_finite_at_the_ends_of_what_is_allowed(load, capacity, cost):
+    cluster = Cluster(
+        3, load, capacities=[1, capacity, 1 / capacity], costs=f"constant:value={cost}"
+    )
+    found = queue("zipf:z=1,keys=10,messages=100", "key", cluster).as_json()
+    numbers = [value for value in found.values() if isinstance(value, float)]
+    assert np.isfinite(numbers + found["utilisation"]).all()

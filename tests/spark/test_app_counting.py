@@ -49,6 +49,49 @@ def test_heavy_hitters_hold_every_key_that_reaches_the_share(words, scheme):
     assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
 
 
+def test_text_that_is_no_utf8_is_counted_and_given_back_as_it_is(spark):
+    raw = [b"\xff"] * 5 + [b"\xfe"] * 3 + [b"a"]
+    rows = spark.createDataFrame([(one,) for one in raw], "b binary").select(
+        F.col("b").cast("string").alias("w"), F.lit(ORIGIN).alias("t")
+    )
+    for found in (
+        heavy_hitters(rows, "w", 0.01, workers=3),
+        top_k(rows, "w", 3, workers=3),
+        top_k(rows, "w", 3, counters=9, workers=3),
+        trending(rows, "w", "t", timedelta(1), 3, workers=3).withColumnRenamed("now", "count"),
+    ):
+        seen = found.select(F.col("w").cast("binary").alias("b"), "count").collect()
+        assert Counter({bytes(row.b): row["count"] for row in seen}) == Counter(raw)
+
+
+@pytest.mark.parametrize("kind", ["double", "float"])
+def test_zeros_and_nans_are_counted_as_group_by_does(spark, kind):
+    values = [(-0.0,)] * 3 + [(0.0,)] * 2 + [(float("nan"),)] * 4 + [(None,)]
+    rows = spark.createDataFrame(values, f"k {kind}").repartition(3)
+    expected = sorted((repr(row.k), row["count"]) for row in rows.groupBy("k").count().collect())
+    assert ("0.0", 5) in expected
+    for found in (
+        heavy_hitters(rows, "k", 0.01, workers=2),
+        top_k(rows, "k", 3, workers=2),
+        top_k(rows, "k", 3, counters=5, workers=2),
+    ):
+        assert sorted((repr(row.k), row["count"]) for row in found.collect()) == expected
+
+
+@pytest.mark.parametrize("name", ["a.b", "a`b"])
+def test_what_is_counted_may_have_any_name_in_backticks(spark, name):
+    rows = spark.createDataFrame([(1, ORIGIN), (1, ORIGIN), (2, ORIGIN)], "k int, t timestamp")
+    named, key = rows.withColumnRenamed("k", name), "`" + name.replace("`", "``") + "`"
+    for found in (
+        heavy_hitters(named, key, 0.6, workers=2),
+        top_k(named, key, 1, workers=2),
+        top_k(named, "t", 1, by=key, workers=2),
+        top_k(named, key, 1, counters=5, workers=2),
+        trending(named, key, "t", timedelta(1), 1, workers=2),
+    ):
+        assert 1 in [row[name] for row in found.collect()]
+
+
 def ranking(counts, k):
     order = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] is None, pair[0] or ""))
     return [(rank + 1, w, n, 0) for rank, (w, n) in enumerate(order[:k])]
@@ -143,13 +186,18 @@ def test_trending_is_the_same_on_a_batch_and_at_the_end_of_a_stream(spark, tmp_p
     ("call", "sentence"),
     [
         (lambda df: top_k(df, "w", 0), "k must be at least 1, not 0"),
+        (lambda df: top_k(df, "w", 10**9), "k must be at most 1,000,000, not 1,000,000,000"),
+        (lambda df: top_k(df, "w", counters=10**19), "counters must be at most 1,000,000,000"),
         (lambda df: top_k(df, "w", 5, counters=3), "need at least 5 counters"),
         (lambda df: top_k(df, F.array("w")), "cannot be counted"),
         (lambda df: top_k(df, ["w", "w"]), "one column, not 2"),
         (lambda df: top_k(df.toDF("rank"), "rank"), "column 'rank' of its own"),
         (lambda df: heavy_hitters(df, "w", 0), "share is a share in"),
         (lambda df: heavy_hitters(df, "w", 0.1, epsilon=0.1), "must be below share"),
+        (lambda df: heavy_hitters(df, "w", 1e-9), "more than 1,000,000,000 counters on each"),
+        (lambda df: heavy_hitters(df, "w", 0.1, epsilon=5e-324), "give one of 1e-09 or more"),
         (lambda df: heavy_hitters(df, "nope"), "nope"),
+        (lambda df: heavy_hitters(df, "w", by="zz"), r"no column 'zz'\. Valid: w\."),
         (lambda df: trending(df, "w", "w", timedelta(1)), "is not a time"),
         (lambda df: trending(df, "w", F.current_timestamp(), timedelta(0)), "period is"),
     ],

@@ -76,6 +76,17 @@ def test_a_tree_grows_on_a_stream_and_a_batch_that_runs_again_counts_once(spark,
     assert (tmp_path / "tree.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.parametrize("ticks", ["", "`"])
+def test_columns_may_have_dots_in_their_names(spark, ticks):
+    rows = [("p", 1.0), ("q", 5.0)] * 10
+    df = spark.createDataFrame(rows, "label string, x double").toDF("the.label", "a.b")
+    wanted = DecisionTree(f"{ticks}the.label{ticks}", [f"{ticks}a.b{ticks}"])
+    model = wanted.fit(df, workers=2)
+    assert model.features == ("a.b",)
+    found = df.select("`the.label`", model.prediction()).collect()
+    assert all(row["the.label"] == row["prediction"] for row in found)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

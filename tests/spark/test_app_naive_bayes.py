@@ -160,10 +160,24 @@ def test_a_stream_is_tested_before_it_is_learned_and_a_restart_counts_no_batch_t
         NaiveBayes("label", ["a"]).learner(str(tmp_path / "model")).model()
 
 
+@pytest.mark.parametrize("ticks", ["", "`"])
+def test_columns_may_have_dots_in_their_names(spark, ticks):
+    rows = [("p", 1.0), ("q", 5.0)] * 10
+    df = spark.createDataFrame(rows, "label string, x double").toDF("the.label", "a.b")
+    wanted = NaiveBayes(f"{ticks}the.label{ticks}", [f"{ticks}a.b{ticks}"], kind="gaussian")
+    model = wanted.fit(df, workers=2)
+    assert model.features == ("a.b",)
+    found = df.select("`the.label`", model.prediction()).collect()
+    assert all(row["the.label"] == row["prediction"] for row in found)
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
         (lambda df: NaiveBayes("l", ["a"], "bernoulli"), "bernoulli"),
+        (lambda df: NaiveBayes(5, ["a"]), "label is the name of a column, not 5"),
+        (lambda df: NaiveBayes("l", 5), "one or more names"),
+        (lambda df: NaiveBayes("l", ["m.key"]).fit(df), "no column 'm.key'"),
         (lambda df: NaiveBayes("l", []), "one or more names"),
         (lambda df: NaiveBayes("l", ["l"]), "label is not one of them"),
         (lambda df: NaiveBayes("l", ["a"], alpha=0), "alpha is a number above 0"),

@@ -118,6 +118,31 @@ def test_costs_binary_keys_composites_and_expressions(rows):
     assert "group(df, key," in made.code
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_costs_may_be_in_any_unit(rows, unit):
+    plain = diagnose(rows, "user id", WORKERS, cost="cost")
+    huge = diagnose(rows, "user id", WORKERS, cost=F.col("cost") * unit)
+    found, expected = ([c.time_over_ideal for c in d.candidates] for d in (huge, plain))
+    assert found == pytest.approx(expected)
+
+
+def test_keys_that_are_no_utf8_are_shown_with_marks_in_their_place(rows):
+    text = F.when(F.col("day") == 0, F.lit(b"a\xff").cast("string")).otherwise("b")
+    assert {hot.key for hot in diagnose(rows, text, WORKERS).hot} == {"a\ufffd", "b"}
+    inside = diagnose(rows, F.struct("day", F.lit(b"\xff").alias("bytes")), WORKERS)
+    assert {hot.key for hot in inside.hot} == {f"{{{day}, \ufffd}}" for day in range(3)}
+
+
+def test_a_key_of_many_columns_is_null_where_all_of_them_are(spark):
+    wide = spark.range(60).select(
+        F.when(F.col("id") % 3 > 0, F.col("id") % 5).alias("c0"),
+        *(F.when(F.col("id") % 2 > 0, F.col("id") % 5).alias(f"c{i}") for i in range(1, 50)),
+    )
+    names = wide.columns
+    assert diagnose(wide, names, WORKERS).nulls == 10
+    assert diagnose(wide, names, WORKERS, with_=wide).messages == 20
+
+
 def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
     from skewless.spark.diagnose import sampling
 
@@ -275,6 +300,15 @@ def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
         (lambda df: diagnose(df, "day", 0), "workers must be at least 1"),
         (lambda df: diagnose(df, "day", work="sum"), "no kind of work"),
         (lambda df: diagnose(df, "day", cost="bytes"), "give a column of numbers"),
+        (lambda df: diagnose(df, "day", cost=5), "a column's name or a Column, not 5"),
+        *(
+            (
+                lambda df, cost=cost: diagnose(df, "day", cost=F.when(F.col("day") > 0, cost)),
+                "negative, infinite or not a number: give finite costs",
+            )
+            for cost in (-1.0, float("inf"), float("-inf"), float("nan"))
+        ),
+        (lambda df: diagnose(df, "day", cost=F.lit(0)), "The cost of every row is 0 or null"),
         (lambda df: diagnose(df, "day", work="join"), "A join has two sides"),
         (lambda df: diagnose(df, "day", work="fold", with_=df), "A join has two sides"),
         (lambda df: diagnose(df.limit(0), "day"), "has no rows"),

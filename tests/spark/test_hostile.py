@@ -141,6 +141,19 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
         (lambda df: group(df, "k", "key", 2, seed=None), "seed is a whole number, not None"),
         (lambda df: learn(df, "k", "d-choices", 2, seed="a"), "seed is a whole number, not 'a'"),
         (lambda df: route(df, "k", 5, 2), "A scheme is one of skewless.schemes or a text"),
+        (lambda df: route(df, "k", "key", 2, column=5), "text that is not empty, not 5: name it"),
+        (lambda df: repartition(df, "k", "key", 2, column=""), "text that is not empty, not ''"),
+        *(
+            (
+                lambda df, made=made: group(df, "k", "key", 2).apply(lambda t: t, made),
+                "schema= is a StructType or a text such as",
+            )
+            for made in ("n nosuch", "n long,", 5, None)
+        ),
+        (
+            lambda df: balanced_map(df, lambda b: b, "n nosuch", key="k"),
+            r"schema= is .*, not 'n nosuch' \(",
+        ),
         (lambda df: group(df, "k", "key", 2, most_keys="a"), "most_keys is a whole number"),
         (lambda df: learn(df, "k", "d-choices", 2, sample="a"), "The sample is a number, not 'a'"),
         (
@@ -149,6 +162,18 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
         ),
         (lambda df: folds.count().alias(None), "renamed to a text that is not empty, not to None"),
         (lambda df: group(df, "*", "key", 2), r"The key '\*' is not one column"),
+        (
+            lambda df: group(df.toDF("a.b", "k", "s"), "a.b", "key", 2),
+            "Column 'a.b' has a dot .*: put the name in backticks, '`a.b`'",
+        ),
+        (
+            lambda df: group(df.toDF("a`b", "k", "s"), "k", "key", 2).fold(folds.sum("a`b")),
+            "Column 'a`b' has .* a backtick .*: put the name in backticks, '`a``b`'",
+        ),
+        (
+            lambda df: group(df.toDF("a.b", "k", "s"), "`a.c`", "key", 2),
+            "no column 'a.c'; did you mean 'a.b'",
+        ),
         (lambda df: group(df.toDF("k", "k", "s"), "k", "key", 2), "has 2 columns called 'k'"),
         (lambda df: group(df.toPandas(), "k", "key", 2), "not a pandas DataFrame: make one"),
         (lambda df: group(df.pandas_api(), "k", "key", 2), "not a pandas-on-Spark DataFrame: hand"),
@@ -173,6 +198,26 @@ def test_a_processor_is_given_no_column_that_is_called_like_one_of_ours(spark, t
     stream = Files(spark, tmp_path / "in", "w string, skewless_worker int").stream()
     with pytest.raises(SkewlessError, match="column 'skewless_worker', which per_worker uses"):
         per_worker(stream, "w", "key", 2, CountPerKey(), CountPerKey.SCHEMA)
+
+
+@pytest.mark.parametrize("checkpoint", ["", " ", 5])
+def test_a_checkpoint_is_a_folder(spark, tmp_path, monkeypatch, checkpoint):
+    monkeypatch.chdir(tmp_path)
+    stream = Files(spark, tmp_path / "in", "w string").stream()
+    with pytest.raises(SkewlessError, match="A checkpoint is the path of a folder, not"):
+        group(stream, "w", "graded", 2, checkpoint=checkpoint)
+    assert not (tmp_path / "skewless").exists()
+
+
+def test_a_processor_s_schema_is_checked(spark, tmp_path):
+    stream = Files(spark, tmp_path / "in", "w string").stream()
+    with pytest.raises(SkewlessError, match="schema= is a StructType or a text"):
+        per_worker(stream, "w", "key", 2, CountPerKey(), "n nosuch")
+
+
+def test_the_worker_column_may_have_a_dot_in_its_name(df):
+    placed = repartition(df, "k", "key", 2, column="a.b")
+    assert {row["a.b"] for row in placed.collect()} <= {0, 1}
 
 
 def test_plans_of_an_older_stream_are_called_so(tmp_path):

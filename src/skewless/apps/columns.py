@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import BooleanType, DataType, IntegralType, StringType
+from pyspark.sql.types import BooleanType, DataType, IntegralType, StringType, StructField
 
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import field_of
+from skewless.spark.input.checks import field_of, quoted, unquoted
 from skewless.spark.input.types import arrow_type
 
 NAMES = StringType | IntegralType | BooleanType
@@ -22,9 +24,14 @@ def check_batch(df: DataFrame) -> None:
         )
 
 
+def exact_field(df: DataFrame, name: str, what: str) -> StructField:
+    """The column of exactly this name, dots and all: a model reads columns, not their fields."""
+    return field_of(df, quoted(name), what)
+
+
 def check_label(df: DataFrame, label: str) -> DataType:
     """The type of the classes, or one sentence why they are none."""
-    kind = field_of(df, label, "label").dataType
+    kind = exact_field(df, label, "label").dataType
     if not isinstance(kind, NAMES):
         raise SkewlessError(
             f"The label '{label}' of type {kind.simpleString()} does not name classes: it takes "
@@ -35,15 +42,24 @@ def check_label(df: DataFrame, label: str) -> DataType:
 
 def label_type(df: DataFrame, label: str) -> pa.DataType:
     """The Arrow type of the classes."""
-    field = field_of(df, label, "label")
+    field = exact_field(df, label, "label")
     return arrow_type(field.name, field.dataType)
+
+
+def label_name(label: object) -> str:
+    """The name of the column of classes, without the backticks that it may stand in."""
+    if not isinstance(label, str):
+        raise SkewlessError(f"label is the name of a column, not {label!r}.")
+    return unquoted(label)
 
 
 def feature_names(label: str, features: object) -> tuple[str, ...]:
     """The names of the features, one or more, each once, and none of them the label's."""
-    named = [features] if isinstance(features, str) else list(features)  # type: ignore[call-overload]
-    if not named or not all(isinstance(name, str) for name in named):
+    given = [features] if isinstance(features, str) else features
+    listed = list(given) if isinstance(given, Iterable) else []
+    if not listed or not all(isinstance(name, str) for name in listed):
         raise SkewlessError("features is a list of one or more names of columns.")
+    named = [unquoted(name) for name in listed]
     if len(set(named)) < len(named) or label in named:
         raise SkewlessError(
             "Each feature is named once, and the label is not one of them: "

@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 
 from skewless.apps.counting.fold import WorkerSummaries
-from skewless.apps.counting.run import counting
+from skewless.apps.counting.run import MOST_COUNTERS, counting
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.input.checks import Key
@@ -58,6 +58,11 @@ def heavy_hitters(
             f"epsilon={epsilon:g} must be below share={share:g}: a key that misses its counter "
             "might else be a heavy hitter."
         )
+    if epsilon * MOST_COUNTERS < 1:
+        raise SkewlessError(
+            f"epsilon={epsilon:g} asks for more than {MOST_COUNTERS:,} counters on each worker: "
+            f"give one of {1 / MOST_COUNTERS:g} or more; it is a tenth of the share if not given."
+        )
     count = counting(df, key, by, scheme, workers, seed, results=RESULTS)
     counters = math.ceil(1 / epsilon)
     fold = WorkerSummaries(count.kind, counters, count.workers_per_key, least_share=share)
@@ -65,7 +70,7 @@ def heavy_hitters(
     def columns(row: Column) -> list[Column]:
         found = row["count"] - row["error"]
         return [
-            row["item"].alias(count.item.name),
+            count.shown(row),
             *(row[name].alias(name) for name in ("count", "error", "total")),
             (found >= share * row["total"]).alias("sure"),
         ]

@@ -7,11 +7,13 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.apps.counting.fold import WorkerSummaries
-from skewless.apps.counting.run import Counting, at_least_one, counting
+from skewless.apps.counting.run import MOST_COUNTERS, Counting, at_least_one, counting
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.fold.group import group
-from skewless.spark.input.checks import Key
+from skewless.spark.input.checks import Key, column_named
+
+MOST = 1_000_000  # keys that one answer holds: Spark makes room for all of them beforehand
 
 
 def top_k(
@@ -32,13 +34,14 @@ def top_k(
     count − error … count, and the error is 0 where counts are exact. A window without messages has
     no row.
 
+    k: at most 1,000,000
     by: a ranking for each value of it, such as `F.window("time", "10 minutes", "5 minutes")`
     counters: None counts exactly: on a stream, every key of a `by` is then kept in one state. Else
         a worker keeps so many, at least k, and the error is at most total ÷ counters
     The other parameters are as for `heavy_hitters`.
     """
-    k = at_least_one("k", k)
-    if counters is not None and at_least_one("counters", counters) < k:
+    k = at_least_one("k", k, MOST)
+    if counters is not None and at_least_one("counters", counters, MOST_COUNTERS) < k:
         raise SkewlessError(f"The {k} most frequent keys need at least {k} counters: {counters}.")
     count = counting(df, key, by, scheme, workers, seed)
     if counters is None and not df.isStreaming:
@@ -46,7 +49,7 @@ def top_k(
     fold = WorkerSummaries(count.kind, counters, count.workers_per_key, most=k)
 
     def columns(row: Column) -> list[Column]:
-        return [row["item"].alias(count.item.name), row["count"], row["error"]]
+        return [count.shown(row), row["count"], row["error"]]
 
     found = count.exploded(count.fold(fold, output_mode), columns)
     return found.toDF(*found.columns[:-2], "count", "error")
@@ -58,7 +61,7 @@ def _exact_batch(count: Counting, key: Key, k: int) -> DataFrame:
     keys = [*parts, *_listed(key)]
     counted = group(count.df, keys, count.scheme, count.workers, seed=count.seed)
     counts = counted.fold(folds.count().alias("count"))
-    names = [F.col(f"`{name}`") for name in counts.columns]
+    names = [column_named(name) for name in counts.columns]
     *groups, item, number = names
     falling = number.desc(), item.asc_nulls_last()
     if not groups:

@@ -17,8 +17,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType, TimestampType
 
-from skewless.apps.counting.fold import IDENTITY, ITEM, join_workers, ranked
-from skewless.apps.counting.run import at_least_one, counting
+from skewless.apps.counting.fold import (
+    IDENTITY,
+    ITEM,
+    join_workers,
+    ranked,
+    shown_items,
+    shown_type,
+)
+from skewless.apps.counting.run import MOST_COUNTERS, at_least_one, counting
 from skewless.apps.counting.summary import (
     UNLIMITED,
     ItemSummary,
@@ -67,8 +74,8 @@ class Trends(PerKeyFold):
         number = pa.float64()
         self.result = pa.list_(
             pa.struct(
-                [("period", pa.int64()), ("item", kind), ("now", pa.int64()), ("past", number),
-                 ("growth", number), ("error", number)]
+                [("period", pa.int64()), ("item", shown_type(kind)), ("now", pa.int64()),
+                 ("past", number), ("growth", number), ("error", number)]
             )
         )  # fmt: skip
 
@@ -123,7 +130,7 @@ class Trends(PerKeyFold):
         growth = (now.counts + self.smoothing) / (before + self.smoothing)
         order = ranked(now.items, growth)[: self.k]
         columns = {
-            "item": now.items.take(pa.array(order)).to_pylist(),
+            "item": shown_items(now.items, order),
             "now": [round(count) for count in now.counts[order].tolist()],
             "past": before[order].tolist(),
             "growth": growth[order].tolist(),
@@ -164,7 +171,7 @@ def trending(
     """
     k = at_least_one("k", k)
     if counters is not None:
-        at_least_one("counters", counters)
+        at_least_one("counters", counters, MOST_COUNTERS)
     if not isinstance(period, timedelta) or period <= timedelta(0):
         raise SkewlessError(f"A period is a timedelta above 0, not {period!r}.")
     for what, value in (("half_life", half_life), ("smoothing", smoothing)):
@@ -189,6 +196,6 @@ def trending(
     def columns(row: Column) -> list[Column]:
         start = F.timestamp_micros(row["period"]).alias("period")
         names = ("now", "past", "growth", "error")
-        return [start, row["item"].alias(count.item.name), *(row[n].alias(n) for n in names)]
+        return [start, count.shown(row), *(row[n].alias(n) for n in names)]
 
     return count.exploded(count.fold(fold, "update"), columns)

@@ -81,6 +81,10 @@ def _as_arrow(column: Any) -> pa.Array:
         raise SkewlessError(
             f"Keys are of one type that 64 bits or text can hold, and these are not: {error}"
         ) from None
+    except TypeError:
+        raise SkewlessError(
+            f"Keys are an array or a list of values, and one {type(column).__name__} is neither."
+        ) from None
 
 
 def _hash_column(array: pa.Array, seeds: U64, same_seed: bool) -> U64:

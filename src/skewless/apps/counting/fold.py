@@ -50,8 +50,9 @@ class WorkerSummaries(PerKeyFold):
         self.least_share, self.most = least_share, most
         self.worker = 0
         number = pa.int64()
+        item = shown_type(kind)
         self.result = pa.list_(
-            pa.struct([("item", kind), ("count", number), ("error", number), ("total", number)])
+            pa.struct([("item", item), ("count", number), ("error", number), ("total", number)])
         )
 
     def on_worker(self, worker: int) -> Self:
@@ -92,13 +93,25 @@ def rows_of(answer: Answer, least_share: float, most: int | None) -> list[dict[s
     """The first rows of an answer that reach the share."""
     order = ranked(answer.items, answer.counts)
     order = order[answer.counts[order] >= least_share * answer.total][:most]
-    items = answer.items.take(pa.array(order)).to_pylist()
+    items = shown_items(answer.items, order)
     numbers = zip(items, answer.counts[order].tolist(), answer.errors[order].tolist(), strict=True)
     total = round(answer.total)
     return [
         {"item": item, "count": round(count), "error": round(error), "total": total}
         for item, count, error in numbers
     ]
+
+
+def shown_type(kind: pa.DataType) -> pa.DataType:
+    """The type of items in a result: text as bytes, since Spark's need not be UTF-8."""
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return pa.binary() if text else kind
+
+
+def shown_items(items: pa.Array, order: Any) -> list[Any]:
+    """The items in this order, as values of the type in which results have them."""
+    taken = items.take(pa.array(order))
+    return list(taken.cast(shown_type(taken.type)).to_pylist())
 
 
 def ranked(items: pa.Array, scores: Any) -> Any:

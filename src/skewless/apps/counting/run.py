@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DataType, DoubleType, FloatType, StructField
 
 from skewless._version import __version__
 from skewless.apps.counting.fold import IDENTITY, ITEM
@@ -25,6 +25,7 @@ from skewless.spark.input.checks import (
     Key,
     check_scheme,
     check_server,
+    column_named,
     key_columns,
     make_plan,
     name_rule,
@@ -37,6 +38,7 @@ from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.routing.route import place
 
+MOST_COUNTERS = 1_000_000_000  # of one worker; more would not fit into its memory
 _ALL = "skewless_all"
 
 
@@ -72,9 +74,13 @@ class Counting:
             return merge_stream(partials, bound, output_mode)
         return merge_by_key(partials, bound)
 
+    def shown(self, row: Column) -> Column:
+        """The item of a row of the fold's list, under the name and of the type that it had."""
+        return row["item"].cast(self.item.dataType).alias(self.item.name)
+
     def exploded(self, found: DataFrame, columns: Callable[[Column], list[Column]]) -> DataFrame:
         """A row per element of the fold's list, with its rank from 1 on, best first."""
-        kept = [F.col(f"`{name}`") for name in found.columns if name not in (_ALL, "found")]
+        kept = [column_named(name) for name in found.columns if name not in (_ALL, "found")]
         rows = found.select(*kept, F.posexplode("found").alias("skewless_rank", "skewless_row"))
         rank = (F.col("skewless_rank") + 1).alias("rank")
         return rows.select(*kept, rank, *columns(F.col("skewless_row")))
@@ -116,15 +122,26 @@ def counting(
         raise SkewlessError(
             f"The result has a column '{field.name}' of its own: rename the key with .alias(...)."
         )
+    if by is not None:
+        group_keys(df, by)  # says now what is wrong, before our columns are beside the user's
     hashed = identity(columns, fields).alias(IDENTITY)
-    rows = df.select("*", item.alias(ITEM), hashed, *more)
+    rows = df.select("*", _as_grouped(item, field.dataType).alias(ITEM), hashed, *more)
     count = worker_count(df, workers)
     return Counting(rows, field, kind, by, made, count, whole("seed", seed))
 
 
-def at_least_one(what: str, value: int) -> int:
-    """A whole number of 1 or more, or one sentence."""
+def _as_grouped(item: Column, kind: DataType) -> Column:
+    """The item as Spark's groupBy shows it: -0.0 is 0.0."""
+    if not isinstance(kind, DoubleType | FloatType):
+        return item
+    return F.when(item == 0, F.lit(0.0).cast(kind)).otherwise(item)
+
+
+def at_least_one(what: str, value: int, most: int | None = None) -> int:
+    """A whole number of 1 or more, and of no more than the most, or one sentence."""
     number = whole(what, value)
     if number < 1:
         raise SkewlessError(f"{what} must be at least 1, not {number}.")
+    if most is not None and number > most:
+        raise SkewlessError(f"{what} must be at most {most:,}, not {number:,}.")
     return number

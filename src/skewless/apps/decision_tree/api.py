@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, NumericType
 
-from skewless.apps.columns import check_batch, check_label, feature_names, label_type
+from skewless.apps.columns import (
+    check_batch,
+    check_label,
+    exact_field,
+    feature_names,
+    label_name,
+    label_type,
+)
 from skewless.apps.decision_tree.grow import Held, add, collected, grouped, grow, messages
 from skewless.apps.decision_tree.model import DecisionTreeModel
 from skewless.apps.decision_tree.splits import CRITERIA
@@ -16,7 +23,7 @@ from skewless.apps.decision_tree.stream import TreeLearner
 from skewless.apps.decision_tree.tree import Tree
 from skewless.errors import SkewlessError, unknown
 from skewless.schemes import Scheme
-from skewless.spark.input.checks import check_server, field_of, whole
+from skewless.spark.input.checks import check_server, whole
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,7 @@ class DecisionTree:
     least_rows: int = 2
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "label", label_name(self.label))
         object.__setattr__(self, "features", feature_names(self.label, self.features))
         if self.criterion not in CRITERIA:
             raise unknown("criterion", self.criterion, CRITERIA)
@@ -52,7 +60,7 @@ class DecisionTree:
         check_server(df)
         check_label(df, self.label)
         for name in self.features:
-            kind = field_of(df, name, "feature").dataType
+            kind = exact_field(df, name, "feature").dataType
             if not isinstance(kind, NumericType | BooleanType):
                 raise SkewlessError(
                     f"Feature '{name}' of type {kind.simpleString()} does not suit a decision "

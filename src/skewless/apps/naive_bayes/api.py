@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from skewless.apps.columns import check_batch, feature_names
+from skewless.apps.columns import check_batch, feature_names, label_name
 from skewless.apps.naive_bayes.model import NaiveBayesModel, model_of
 from skewless.apps.naive_bayes.statistics import (
     CATEGORICAL,
@@ -48,6 +48,7 @@ class NaiveBayes:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise unknown("kind of naive Bayes", self.kind, KINDS)
+        object.__setattr__(self, "label", label_name(self.label))
         object.__setattr__(self, "features", feature_names(self.label, self.features))
         for what, value in (("alpha", self.alpha), ("var_smoothing", self.var_smoothing)):
             number = isinstance(value, int | float) and not isinstance(value, bool)

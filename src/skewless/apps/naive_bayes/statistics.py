@@ -19,12 +19,12 @@ from pyspark.sql.types import (
 )
 
 from skewless import folds
-from skewless.apps.columns import NAMES, check_label
+from skewless.apps.columns import NAMES, check_label, exact_field
 from skewless.apps.naive_bayes.moments import PARTS, Moments
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.fold.group import group
-from skewless.spark.input.checks import check_server, column_named, field_of
+from skewless.spark.input.checks import check_server, column_named
 from skewless.spark.input.version import as_arrow
 
 CATEGORICAL, MULTINOMIAL, WORDS, GAUSSIAN = "categorical", "multinomial", "words", "gaussian"
@@ -77,7 +77,7 @@ def prepared(features: list[str], kind: str) -> Column:
 
 
 def _messages(df: DataFrame, label: str, features: list[str], kind: str) -> DataFrame:
-    kinds = [field_of(df, name, "feature").dataType for name in features]
+    kinds = [exact_field(df, name, "feature").dataType for name in features]
     if kind == WORDS:
         _check_words(features, kinds)
         every = F.transform(

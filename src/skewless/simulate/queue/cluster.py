@@ -10,7 +10,7 @@ import numpy as np
 
 from skewless.errors import SkewlessError
 from skewless.schemes.api import F64, check_workers
-from skewless.simulate.queue.costs import Costs
+from skewless.simulate.queue.costs import Costs, check_positive
 from skewless.simulate.sources import check_sources
 
 Arrivals = Literal["even", "poisson"]
@@ -44,7 +44,7 @@ class Cluster:
     def __post_init__(self) -> None:
         check_workers(self.workers)
         check_sources(self.sources)
-        _positive("The offered load", self.load)
+        check_positive("The offered load", self.load)
         if self.capacities is not None:
             self._check_capacities(self.capacities)
             if len(self.capacities) != self.workers:
@@ -71,7 +71,7 @@ class Cluster:
     def _check_capacities(self, capacities: Sequence[float]) -> None:
         check_workers(len(capacities))
         for capacity in capacities:
-            _positive("A capacity", capacity)
+            check_positive("A capacity", capacity)
 
     def check_length(self, messages: int | None) -> None:
         """Refuse changes that a stream of so many messages, if it is known, never reaches."""
@@ -111,8 +111,3 @@ class Cluster:
         for given in (self.starting_capacities(), *(np.asarray(c) for _, c in self.changes)):
             stages.append(np.concatenate([given, stages[-1][given.size :]]))
         return np.array(stages[1:], np.float64)
-
-
-def _positive(what: str, value: float) -> None:
-    if not 0 < value < np.inf:
-        raise SkewlessError(f"{what} must be a positive number, not {value}.")

@@ -21,6 +21,8 @@ from skewless.schemes.api import F64, I64, U64
 from skewless.spec import Described, build
 from skewless.streams import Stream
 
+LEAST, MOST = 1e-9, 1e9  # of loads, capacities and costs: their quotients stay finite
+
 
 @inlined
 def exponential(number: np.uint64, origin: np.uint64) -> float:
@@ -46,6 +48,14 @@ def _draw(first: int, count: int, mean: float, origin: np.uint64) -> F64:
     return out
 
 
+def check_positive(what: str, value: float) -> None:
+    """Refuse what is not a positive number, or so small or large that times would have no end."""
+    if not 0 < value < math.inf:
+        raise SkewlessError(f"{what} must be a positive number, not {value}.")
+    if not LEAST <= value <= MOST:
+        raise SkewlessError(f"{what} must be from {LEAST:g} to {MOST:g}, not {value:g}.")
+
+
 class Costs(Described, ABC):
     """Base of all costs: a frozen dataclass of parameters."""
 
@@ -58,11 +68,9 @@ class Costs(Described, ABC):
         """The mean cost of a message: exact; costs by key read the stream once for it."""
 
     def check_positive(self, *params: str) -> None:
-        """Refuse a parameter that is not a positive, finite number."""
+        """Refuse a parameter that is not a positive number of a size to reckon with."""
         for param in params:
-            value = getattr(self, param)
-            if not 0 < value < math.inf:
-                raise SkewlessError(f"{self.name}:{param} must be a positive number, not {value}.")
+            check_positive(f"{self.name}:{param}", getattr(self, param))
 
 
 @dataclass(frozen=True)

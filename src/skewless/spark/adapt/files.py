@@ -15,6 +15,11 @@ _RENAME_S = 5.0
 
 def checkpoint_path(checkpoint: str) -> str:
     """The path of a checkpoint that Python can open as files; any other is refused."""
+    if not isinstance(checkpoint, str | os.PathLike) or not str(checkpoint).strip():
+        raise SkewlessError(
+            f"A checkpoint is the path of a folder, not {checkpoint!r}: give the one that the "
+            "stream is started with."
+        )
     path = str(checkpoint)
     if path.startswith("file:"):
         path = "/" + path.removeprefix("file:").lstrip("/")

@@ -13,7 +13,7 @@ from skewless.diagnose.join import Side, join_diagnosis
 from skewless.diagnose.reading import given
 from skewless.diagnose.verdict import check_work
 from skewless.errors import SkewlessError
-from skewless.spark.diagnose.sampling import sample_of
+from skewless.spark.diagnose.sampling import sample_of, without_nulls
 from skewless.spark.input.checks import Key, check_server, check_worker_count, key_columns
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
@@ -129,24 +129,17 @@ def _of_join(
 ) -> Diagnosis:
     check_server(right)
     code, pairs = _join_expression(key)
-    one, names = sample_of(_matchable(left, key), key, None, seed)
+    # A join matches no null, which is equal to nothing and costs next to nothing.
+    one, names = sample_of(without_nulls(left, key), key, None, seed)
     if not one.messages:
         _refuse_empty()
-    other, _ = sample_of(_matchable(right, key), key, None, seed)
+    other, _ = sample_of(without_nulls(right, key), key, None, seed)
     sides = Side(one, _row_bytes(left)), Side(other, _row_bytes(right))
     threshold = left.sparkSession.conf.get("spark.sql.autoBroadcastJoinThreshold", "10485760")
     adaptive = left.sparkSession.conf.get("spark.sql.adaptive.enabled", "true") == "true"
     return join_diagnosis(
         *sides, workers, names, _subject(left), name, code, _bytes(str(threshold)), adaptive, pairs
     )
-
-
-def _matchable(df: DataFrame, key: Key) -> DataFrame:
-    """Only rows that a join can match: a null is equal to nothing, and costs next to nothing."""
-    columns, _ = key_columns(df, key)
-    for column in columns:
-        df = df.where(column.isNotNull())
-    return df
 
 
 def _bytes(setting: str) -> int:

@@ -14,14 +14,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, NumericType, StructField
+from pyspark.sql.types import BinaryType, StructField
 
 from skewless._version import __version__
 from skewless.diagnose.keys import HOT_KEYS
 from skewless.diagnose.names import LONGEST
-from skewless.diagnose.sample import LIMIT, Sample, Thinner
+from skewless.diagnose.sample import F64, LIMIT, Sample, Thinner
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import Key, field_of, key_columns
+from skewless.spark.input.checks import Key, key_columns
+from skewless.spark.input.costs import cost_numbers, is_usable
 from skewless.spark.input.wire import identity_by_bytes
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
@@ -42,40 +43,55 @@ def sample_of(
 ) -> tuple[Sample, dict[int, str]]:
     """A sample of the DataFrame, and the names of its most frequent keys by their identities."""
     columns, fields = key_columns(df, key)
-    null = F.lit(True)
-    for column in columns:
-        null = null & column.isNull()
-    weight = F.lit(1.0) if cost is None else _cost_column(df, cost)
+    number = F.lit(1.0) if cost is None else cost_numbers(df, cost)
+    usable = is_usable(number)
     rows = df.select(
         identity_by_bytes(columns, fields).alias("identity"),
-        weight.alias("cost"),
+        F.when(usable, number).otherwise(F.lit(0.0)).alias("cost"),
         _name(columns, fields).alias("name"),
-        null.alias("is_null"),
+        F.array_min(_nulls(columns)).alias("is_null"),
+        (~usable).alias("is_no_cost"),
     )
     seen = Observation()
     watched = rows.observe(
         seen,
         F.count(F.lit(1)).alias("messages"),
         F.count_if("is_null").alias("nulls"),
+        F.count_if("is_no_cost").alias("no_costs"),
         F.approx_count_distinct("identity", _KEYS_ERROR).alias("keys"),
     )
     check_workers_python(df.sparkSession, __version__)
-    kept = watched.drop("is_null").mapInArrow(_thin(seed), _SCHEMA)
+    kept = watched.drop("is_null", "is_no_cost").mapInArrow(_thin(seed), _SCHEMA)
     found = kept.repartition(1).mapInArrow(_join, _SCHEMA).collect()
     counts = seen.get
-    return _gathered(found, counts, cost is not None)
+    sample, names = _gathered(found, counts, cost is not None)
+    _check_costs(int(counts["no_costs"]), sample)
+    return sample, names
 
 
-def _cost_column(df: DataFrame, cost: str | Column) -> Column:
-    field = field_of(df, cost, "cost")
-    if not isinstance(field.dataType, NumericType):
+def without_nulls(df: DataFrame, key: Key) -> DataFrame:
+    """Only rows none of whose key columns is null."""
+    columns, _ = key_columns(df, key)
+    return df.where(~F.array_max(_nulls(columns)))
+
+
+def _nulls(columns: list[Column]) -> Column:
+    """Which columns are null, as one array: a chain of ANDs as long as a wide key is too deep."""
+    return F.array(*(column.isNull() for column in columns))
+
+
+def _check_costs(rows: int, sample: Sample) -> None:
+    """Refuse costs of which no prediction can be made; `rows` of them are no costs at all."""
+    if rows:
         raise SkewlessError(
-            f"The cost '{field.name}' is of type {field.dataType.simpleString()}: give a column of "
-            "numbers, what a row costs in any unit."
+            f"The cost of {rows:,} {'row' if rows == 1 else 'rows'} is negative, infinite or "
+            "not a number: give finite costs of 0 or more, or leave such rows out first."
         )
-    column = F.col(cost) if isinstance(cost, str) else cost
-    number = F.nanvl(F.coalesce(column.cast("double"), F.lit(0.0)), F.lit(0.0))
-    return F.greatest(number, F.lit(0.0))
+    if sample.costs is not None and sample.costs.size and not sample.costs.any():
+        raise SkewlessError(
+            "The cost of every row is 0 or null, so there is no work to spread: give costs above "
+            "0, or leave cost= out."
+        )
 
 
 def _name(columns: list[Column], fields: list[StructField]) -> Column:
@@ -113,9 +129,9 @@ def _packed(task: int, thinner: Thinner) -> pa.RecordBatch:
     names = pa.chunked_array([piece[2] for piece in pieces])
     distinct, first, counts = np.unique(keys, return_index=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")[:_NAMED]
-    named = pa.table(
-        {"key": distinct[order], "name": names.take(pa.array(first[order])).combine_chunks()}
-    )
+    # As bytes: Spark's text may be anything, and Python's is UTF-8.
+    shown = names.take(pa.array(first[order])).combine_chunks().cast(pa.binary())
+    named = pa.table({"key": distinct[order], "name": shown})
     values = [task, thinner.seen, thinner.level, thinner.bits().tobytes(), keys.tobytes()]
     values += [costs.tobytes(), _table_bytes(named)]
     arrays = [pa.array([v], kind) for v, kind in zip(values, _ARROW.types, strict=True)]
@@ -156,6 +172,12 @@ def _thinned(row: dict[str, Any], level: int) -> dict[str, Any]:
     return {**row, **parts, "level": level}
 
 
+def _scaled(costs: F64) -> F64:
+    """The costs in a unit in which the largest is near 1: sums of huge ones are finite then."""
+    _, exponent = np.frexp(costs.max(initial=0.0))
+    return np.ldexp(costs, -exponent)
+
+
 def _gathered(
     rows: list[Any], counts: dict[str, Any], with_costs: bool
 ) -> tuple[Sample, dict[int, str]]:
@@ -166,13 +188,13 @@ def _gathered(
     names: dict[int, str] = {}
     for row in ordered:
         named = pa.ipc.open_stream(bytes(row["names"])).read_all()
-        pairs = zip(named["key"].to_pylist(), named["name"].to_pylist(), strict=True)
-        names.update(pairs)
+        texts = (name.decode(errors="replace") for name in named["name"].to_pylist())
+        names.update(zip(named["key"].to_pylist(), texts, strict=True))
     messages = sum(row.seen for row in ordered)
     made = Sample(
         np.concatenate([np.empty(0, np.uint64), *keys]),
         np.concatenate([np.empty(0, np.int32), *sources]),
-        np.concatenate([np.empty(0), *costs]) if with_costs else None,
+        _scaled(np.concatenate([np.empty(0), *costs])) if with_costs else None,
         messages,
         int(counts["keys"]),
         int(counts["nulls"]),

@@ -37,7 +37,7 @@ from skewless.spark.input.checks import (
     check_server,
     whole,
 )
-from skewless.spark.input.conform import declared_for_apply
+from skewless.spark.input.conform import declared_for_apply, schema_of
 from skewless.spark.input.keys import COST, SALT, Keys, group_keys
 from skewless.spark.input.types import arrow_type
 from skewless.spark.input.workers_python import check_workers_python
@@ -220,7 +220,7 @@ class Grouping:
         for field in self.df.schema.fields:
             arrow_type(field.name, field.dataType)  # says now if Python cannot have it
         spark = self.df.sparkSession
-        declared = declared_for_apply(spark, spark.createDataFrame([], schema).schema)
+        declared = declared_for_apply(spark, schema_of(spark, schema))
 
         def named(table: pa.Table) -> pa.Table:
             result = function(table.rename_columns(names))

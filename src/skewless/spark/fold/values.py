@@ -49,7 +49,8 @@ def values_of(df: DataFrame, folds: Sequence[Fold]) -> tuple[list[Value], list[l
 
 def _value(df: DataFrame, column: str) -> Value:
     if not isinstance(column, Expression):
-        return Value(F.col(column), column, column, field_of(df, column, _WHAT).dataType)
+        kind = field_of(df, column, _WHAT).dataType
+        return Value(F.col(column), column, column, kind)
     (found,), (field,) = row_columns(df, column.column, _WHAT)
     # Inside of another expression Spark shows an alias together with what it is of.
     shown = df.select(F.isnull(found)).columns[0]

@@ -66,14 +66,7 @@ def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructFi
         fields = df.select(column).schema.fields
     except AnalysisException as error:
         if isinstance(column, str):
-            same, named = name_rule(df), _unquoted(column)
-            found = [name for name in df.columns if same(name) == same(named)]
-            if len(found) > 1:
-                raise SkewlessError(
-                    f"The DataFrame has {len(found)} columns called '{named}': rename all but "
-                    "one of them, for example with toDF(...), first."
-                ) from None
-            raise unknown("column", column, df.columns) from None
+            raise _not_found(df, column) from None
         reason = str(error).splitlines()[0]
         raise SkewlessError(
             f"The {what} {column} cannot be computed from the columns {', '.join(df.columns)}: "
@@ -84,6 +77,23 @@ def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructFi
             f"The {what} '{column}' is not one column: name each column of it in a list."
         )
     return fields[0]
+
+
+def _not_found(df: DataFrame, column: str) -> SkewlessError:
+    """Why Spark finds no column of this name, or more than one."""
+    same, named = name_rule(df), unquoted(column)
+    found = [name for name in df.columns if same(name) == same(named)]
+    if len(found) > 1:
+        return SkewlessError(
+            f"The DataFrame has {len(found)} columns called '{named}': rename all but "
+            "one of them, for example with toDF(...), first."
+        )
+    if found:
+        return SkewlessError(
+            f"Column '{named}' has a dot or a backtick in its name, which Spark takes for "
+            f"something else: put the name in backticks, '{quoted(named)}'."
+        )
+    return unknown("column", named, df.columns)
 
 
 def name_rule(df: DataFrame) -> Callable[[str], str]:
@@ -132,10 +142,15 @@ def salt_columns(df: DataFrame, key: Sequence[StructField], salt: Key | None) ->
 
 def column_named(name: str) -> Column:
     """The column of exactly this name, whatever characters are in it."""
-    return F.col(f"`{name.replace('`', '``')}`")
+    return F.col(quoted(name))
 
 
-def _unquoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """The name in backticks, so that Spark reads nothing else into it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def unquoted(name: str) -> str:
     """The name itself, of one that may stand in backticks."""
     return name[1:-1].replace("``", "`") if name[:1] == name[-1:] == "`" else name
 

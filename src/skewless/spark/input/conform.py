@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -82,6 +83,20 @@ def declared_for_apply(spark: SparkSession, schema: StructType) -> Declared:
         by_name=spark.conf.get(_BY_NAME, "true") == "true",
         exactly=True,
     )
+
+
+def schema_of(spark: SparkSession, schema: StructType | str) -> StructType:
+    """The columns that a schema declares, or one sentence why Spark cannot read it."""
+    if isinstance(schema, StructType):
+        return schema
+    try:
+        return spark.createDataFrame([], schema).schema
+    except (PySparkException, TypeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise SkewlessError(
+            f"schema= is a StructType or a text such as 'word string, n long', not {schema!r} "
+            f"({reason})."
+        ) from None
 
 
 def declared_for_map(schema: StructType) -> Declared:

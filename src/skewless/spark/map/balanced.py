@@ -35,7 +35,7 @@ from skewless.spark.input.checks import (
     make_plan,
     worker_count,
 )
-from skewless.spark.input.conform import declared_for_map
+from skewless.spark.input.conform import declared_for_map, schema_of
 from skewless.spark.input.version import takes_star, to_partitions
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.map.before import also_in_the_old_order
@@ -106,7 +106,7 @@ def balanced_map(
         packed(df, key),
         tuple(df.columns),
         function,
-        df.sparkSession.createDataFrame([], schema).schema,
+        schema_of(df.sparkSession, schema),
         made,
         plan,
         count,

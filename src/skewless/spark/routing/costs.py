@@ -10,12 +10,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import NumericType
 
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.schemes.api import F64, ONE
-from skewless.spark.input.checks import row_columns
+from skewless.spark.input.costs import cost_numbers, is_usable
 
 MOST_APART = 1_000_000  # the fastest worker over the slowest: beyond, loads are lost in rounding
 
@@ -29,20 +28,8 @@ def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Col
     if cost is None:
         return None
     _refuse_unless_known(scheme, "cost")
-    if not isinstance(cost, str | Column):
-        raise SkewlessError(
-            f"The cost is a column's name or a Column, not {cost!r}: give what each row costs."
-        )
-    (given,), (field,) = row_columns(df, cost, "cost")
-    kind = field.dataType
-    if not isinstance(kind, NumericType):
-        raise SkewlessError(
-            f"The cost is of type {kind.simpleString()}: give a column of numbers, such as the "
-            "length of a text."
-        )
-    number = given.cast("double")
-    usable = (number > 0) & (number < F.lit(float("inf")))
-    return F.when(usable, number).otherwise(F.lit(0.0))
+    number = cost_numbers(df, cost)
+    return F.when(is_usable(number), number).otherwise(F.lit(0.0))
 
 
 def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | None:

@@ -102,7 +102,7 @@ def repartition(
     rows, worker = _routing(df, key, made, salt, cost)
     if column is not None:
         _check_free(df, column)
-        return to_partitions(rows.withColumn(column, worker), made.workers, F.col(column))
+        return to_partitions(rows.withColumn(column, worker), made.workers, column_named(column))
     # The expression stands in the shuffle itself: a column of worker numbers would travel too.
     return to_partitions(rows, made.workers, worker)
 
@@ -241,6 +241,11 @@ def _kernel(scheme: Scheme, plan: Arrays) -> ArrowFunction:
 
 
 def _check_free(df: DataFrame, column: str) -> None:
+    if not isinstance(column, str) or not column:
+        raise SkewlessError(
+            f"The worker column's name is a text that is not empty, not {column!r}: name it with "
+            "column=."
+        )
     same = name_rule(df)
     if same(column) in map(same, df.columns):
         raise SkewlessError(

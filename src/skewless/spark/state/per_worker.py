@@ -28,6 +28,7 @@ from skewless.spark.input.checks import (
     key_columns,
     make_plan,
 )
+from skewless.spark.input.conform import schema_of
 from skewless.spark.input.state_store import IN_MEMORY, STATE_STORE, use_rocksdb
 from skewless.spark.input.surrogates import surrogate
 from skewless.spark.input.version import StatefulProcessor
@@ -84,6 +85,7 @@ def per_worker(
             "State from batch to batch belongs to a stream, and this DataFrame is not one: read it "
             "with spark.readStream, or use group."
         )
+    schema = schema_of(df.sparkSession, schema)
     identity, mode = key_identity(*key_columns(df, key)), output_mode.capitalize()
     taken = {name.lower() for name in df.columns} & {WORKER, SURROGATE}
     if taken:

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 WORKER, SURROGATE, REPORT = "skewless_worker", "skewless_surrogate", "skewless_report"
 
 
-def reporting_schema(schema: StructType | str) -> StructType:
+def reporting_schema(given: StructType) -> StructType:
     """The schema with a column for reports; whatever stands beside a report is null."""
-    given: Any = schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
     if REPORT in (name.lower() for name in given.names):
         raise SkewlessError(
             f"The schema has a column '{REPORT}', which per_worker uses itself: rename it."
