@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql.types import StructType
 
 from skewless.spark.input.version import arrow_type_of
 
@@ -18,7 +17,7 @@ class Files:
 
     def __init__(self, spark, folder: Path, ddl: str):
         self.spark, self.folder, self.ddl = spark, folder, ddl
-        fields = StructType.fromDDL(ddl).fields
+        fields = spark.createDataFrame([], ddl).schema.fields
         self.kinds = pa.schema([(f.name, arrow_type_of(f.dataType)) for f in fields])
         self.folder.mkdir()
         self.count = 0
