@@ -50,6 +50,8 @@ NEEDS = {
     "test_control.py": (4, 0),
     "test_per_worker.py": (4, 0),
     "test_union.py": (4, 0),
+    "test_streams_keep_their_state_in_rocksdb_unless": (4, 0),  # per_worker
+    "test_state_is_even_and_a_restart_with_another_plan": (4, 0),  # reads state as a table
     "[in a map]": (4, 1),  # collations that trim
     "test_unequal.py": (4, 0),
     "splits_by_a_plan_or_learns_one": (4, 0),
