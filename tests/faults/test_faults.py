@@ -111,7 +111,7 @@ def test_the_observer_counts_every_message_once_although_a_stage_ran_again(clust
 
 
 @pytest.mark.skipif(
-    sparks.SPARK < (4, 2), reason="an older Spark adds up all attempts of a stage in observe"
+    sparks.SPARK < (4, 3), reason="an older Spark adds up all attempts of a stage in observe"
 )
 def test_an_observation_of_ones_own_counts_the_last_attempt_of_a_stage_only(cluster):
     _, result = cluster

@@ -53,6 +53,19 @@ NEEDS = {
     "test_streams_keep_their_state_in_rocksdb_unless": (4, 0),  # per_worker
     "test_state_is_even_and_a_restart_with_another_plan": (4, 0),  # reads state as a table
     "[in a map]": (4, 1),  # collations that trim
+    "test_apply_takes_what_apply_in_arrow_takes": (4, 0),
+    "test_columns_go_by_place_where_spark_is_told_so": (4, 0),
+    "test_balanced_map_takes_what": (4, 0),
+    "test_the_code_for_balanced_map_runs_too": (4, 0),
+    "test_a_sample_thins_out_alike_in_all_tasks": (4, 0),  # toArrow
+    "be a key]": (4, 0),  # variants
+    "has no digest]": (4, 0),  # reads the type of calendar intervals
+    "[calendar]": (4, 0),
+    "of_spark[map": (4, 0),  # Spark groups by maps
+    "each_key_once[map": (4, 0),
+    "one_worker[map": (4, 0),
+    "test_keys_of_inner_structure_keep_their_state": (4, 0),
+    "[struct of map]": (4, 0),
     "test_unequal.py": (4, 0),
     "splits_by_a_plan_or_learns_one": (4, 0),
     "test_there_is_one_routing_shuffle_and_one_merge_shuffle": (4, 1),  # repartitionById

@@ -63,7 +63,8 @@ def sample_of(
     check_workers_python(df.sparkSession, __version__)
     kept = watched.drop("is_null", "is_no_cost").mapInArrow(_thin(seed), _SCHEMA)
     found = kept.repartition(1).mapInArrow(_join, _SCHEMA).collect()
-    counts = seen.get
+    # Spark before 4.0 says nothing of no rows.
+    counts = {"nulls": 0, "no_costs": 0, "keys": 0, **seen.get}
     sample, names = _gathered(found, counts, cost is not None)
     _check_costs(int(counts["no_costs"]), sample)
     return sample, names
