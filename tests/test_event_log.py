@@ -108,18 +108,20 @@ def test_stages_are_ranked_by_the_time_they_lost(tmp_path):
     assert found.verdict.endswith("1 more stage lost 1.1 s together.")
 
 
-def plan(**reads):
+def plan(other="customer_id"):
     written = {"shuffle_records_written": 10, "records_read": 11}
     exchange = "Exchange hashpartitioning(customer_id#12L, 200), ENSURE_REQUIREMENTS, [plan_id=9]"
     below = [node("Range", number_of_output_rows=1)]
     left = node("Exchange", exchange, below, **written)
-    right = node("Exchange", exchange.replace("12", "44"), [node("Scan parquet", rows=2)], read=21)
+    there = exchange.replace("customer_id#12", f"{other}#44")
+    right = node("Exchange", there, [node("Scan parquet", rows=2)], read=21)
     join = node("SortMergeJoin", "SortMergeJoin [customer_id#12L]", [left, right], rows=3)
     return node("Project", "Project [customer_id#12L]", [join])
 
 
-def test_a_stage_is_tied_to_its_operator_and_columns_by_accumulators(tmp_path):
-    start = {"Event": f"{SQL}ExecutionStart", "executionId": 7, "sparkPlanInfo": plan()}
+def a_skewed_join(tmp_path, other="customer_id"):
+    """A log of a scan and a join, on the column of the right side of this name."""
+    start = {"Event": f"{SQL}ExecutionStart", "executionId": 7, "sparkPlanInfo": plan(other)}
     skewed = waves([1.0] * 3 + [9.0], 4, records=[100] * 3 + [2000])
     events = [
         start,
@@ -127,7 +129,18 @@ def test_a_stage_is_tied_to_its_operator_and_columns_by_accumulators(tmp_path):
         *stage(skewed, number=1, accumulators=[3, 11, 21], execution=7),
         {"Event": f"{SQL}ExecutionEnd", "executionId": 7},
     ]
-    found = {s.stage: s for s in read(tmp_path, *events).stages}
+    return read(tmp_path, *events)
+
+
+def test_a_join_of_columns_with_two_names_is_told_as_pairs_left_first(tmp_path):
+    found = a_skewed_join(tmp_path, "cust")
+    assert found.stages[0].columns == ["customer_id", "cust"]
+    assert "join(left, right, [('customer_id', 'cust')])" in found.code
+    assert "with_=other" in a_skewed_join(tmp_path).code
+
+
+def test_a_stage_is_tied_to_its_operator_and_columns_by_accumulators(tmp_path):
+    found = {s.stage: s for s in a_skewed_join(tmp_path).stages}
     assert (found[1].operator, found[1].columns) == ("join", ["customer_id"])
     assert (found[0].operator, found[0].columns) == ("scan", [])
     assert found[1].sentence.startswith("stage 1, join on customer_id: one of 4 tasks read 87 %")

@@ -19,6 +19,10 @@ CODE = """\
 from skewless.spark import diagnose
 
 diagnose(df, {key}, work="{work}")  # df: what the {operator} of stage {stage} reads"""
+JOIN_CODE = """\
+from skewless.spark import join
+
+joined = join(left, right, {pairs})  # in place of the join of stage {stage}"""
 _WORK = {"join": "join", "aggregate": "aggregate", "window": "group", "python": "fold"}
 
 
@@ -160,6 +164,8 @@ def _code(stages: list[StageDiagnosis]) -> str:
     """The next step, where a stage names the columns of a key that is skewed."""
     for stage in stages:
         if stage.cause in ("skew of records", "costly key") and stage.columns:
+            if stage.pairs:
+                return JOIN_CODE.format(pairs=stage.pairs, stage=stage.stage)
             key = stage.columns[0] if len(stage.columns) == 1 else stage.columns
             work = _WORK.get(stage.operator, "fold")
             known = "with_=other, " if work == "join" else ""

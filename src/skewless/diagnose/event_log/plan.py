@@ -48,6 +48,7 @@ class Work:
     operator: str
     node: str  # the plan's own name of the node that gave the operator
     columns: tuple[str, ...]  # that the rows it reads were placed by
+    pairs: tuple[tuple[str, str], ...] = ()  # of a join whose sides call a column differently
 
 
 @dataclass(slots=True)
@@ -86,7 +87,8 @@ class Plans:
                 number = metric.get("accumulatorId")
                 writes = shuffle and metric.get("name") in _WRITING
                 owners[number] = below if writes or name == "BroadcastExchange" else at
-            stack.extend((child, below) for child in node.get("children") or ())
+            # The left side of a join comes off the stack first.
+            stack.extend((child, below) for child in reversed(node.get("children") or ()))
         works = [_work_of(segment) for segment in segments]
         self._work.update((number, works[at]) for number, at in owners.items())
 
@@ -102,7 +104,8 @@ def _work_of(segment: _Segment) -> Work:
     for operator, pattern in _OPERATORS:
         for name in segment.names:
             if pattern.search(name) and _fits(operator, name, bool(placed)):
-                return Work(operator, name, tuple(columns))
+                pairs = _pairs_of(placed) if operator == "join" else ()
+                return Work(operator, name, tuple(columns), pairs)
     if placed:
         sorts = any(name.startswith("Sort") for name in segment.names)
         name = "Sort" if sorts and "rangepartitioning" in placed[0] else "Exchange"
@@ -111,6 +114,14 @@ def _work_of(segment: _Segment) -> Work:
     if scans:
         return Work("scan", scans[0], ())
     return Work("exchange" if segment.written_to else "other", "", ())
+
+
+def _pairs_of(placed: list[str]) -> tuple[tuple[str, str], ...]:
+    """What must be equal in a join, left and right; nothing where both sides call it the same."""
+    sides = [columns_of(text) for text in placed]
+    if len(sides) != 2 or len(sides[0]) != len(sides[1]) or sides[0] == sides[1]:
+        return ()
+    return tuple(zip(*sides, strict=True))
 
 
 def _fits(operator: str, name: str, placed: bool) -> bool:

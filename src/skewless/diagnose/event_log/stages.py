@@ -32,6 +32,7 @@ class StageDiagnosis:
     operator: join, window, python, aggregate, exchange, sort, scan, or other; node: the plan's own
         name for it
     columns: that the rows which it reads were partitioned by
+    pairs: the same, left and right, of a join whose sides call a column differently; else empty
     records_max_over_mean: of records read per task (or written, if none were read); 1 if none were
     took_s, even_s, lost_s: as `loss` defines them
     read, read_most: records read by all tasks and by the one that read most; written: by all
@@ -46,6 +47,7 @@ class StageDiagnosis:
     operator: str
     node: str
     columns: list[str]
+    pairs: list[tuple[str, str]]
     tasks: int
     median_s: float
     max_s: float
@@ -104,6 +106,7 @@ def diagnosed(ended: Ended, plans: Plans | None) -> StageDiagnosis | None:
         "operator": work.operator,
         "node": work.node,
         "columns": list(work.columns),
+        "pairs": list(work.pairs),
         "tasks": tasks.count,
         "median_s": float(np.median(seconds)),
         "max_s": float(seconds.max()),
