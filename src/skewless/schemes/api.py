@@ -132,6 +132,8 @@ class Scheme(Described, ABC):
     """Length of a signal."""
     plans_keys: ClassVar[bool] = False
     """A plan that was learned from a sample knows keys, so it is worth learning before a job."""
+    learns_costs: ClassVar[bool] = False
+    """Estimates what the messages of a key cost from how long they took: `balanced_map` asks it."""
     knows_costs: ClassVar[bool] = False
     """A message's weight is its cost, known before it is served; plans know capacities."""
 

@@ -80,6 +80,7 @@ class ProactiveShuffleGrouping(Scheme):
     delta: float = 0.1
 
     name: ClassVar[str] = "proactive"
+    learns_costs: ClassVar[bool] = True
     note_floats: ClassVar[int] = 2
     choose: ClassVar[Any] = staticmethod(choose)
     mark: ClassVar[Any] = staticmethod(mark)

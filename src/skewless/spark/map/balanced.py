@@ -24,7 +24,6 @@ from skewless._version import __version__
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
-from skewless.schemes.proactive.scheme import ProactiveShuffleGrouping
 from skewless.spark.adapt.plans import StreamFolder, empty_report, stream_folder
 from skewless.spark.input.checks import (
     Key,
@@ -113,11 +112,11 @@ def balanced_map(
     )
     if df.isStreaming:
         folder = None
-        if checkpoint is not None and isinstance(made, ProactiveShuffleGrouping):
+        if checkpoint is not None and made.learns_costs:
             folder = stream_folder(checkpoint, made, count, seed).resume()
             CostControl(folder).begin(plan)
         result, first = mapping.stream(folder, observer), None
-    elif isinstance(made, ProactiveShuffleGrouping):
+    elif made.learns_costs:
         result, first = mapping.waves(share)
     else:
         result, first = mapping.mapped(mapping.placed()), None
@@ -169,7 +168,7 @@ class _Mapping:
 
     def timed(self, placed: DataFrame) -> DataFrame:
         """The function's results, and on a task's last row its report."""
-        job = self._job(learning=self.by_cost, reports=True)
+        job = self._job(learning=self.scheme.learns_costs, reports=True)
         schema = StructType([*self.schema.fields]).add(self.report, StringType())
         return placed.mapInArrow(_running(job), schema)
 
@@ -178,15 +177,11 @@ class _Mapping:
         """The name of the column that carries reports, which no result has."""
         return free_name(self.schema.names, REPORT)
 
-    @property
-    def by_cost(self) -> bool:
-        """Does the scheme ask what rows cost?"""
-        return isinstance(self.scheme, ProactiveShuffleGrouping)
-
     def _job(self, learning: bool, reports: bool) -> MapJob:
         plan = self.plan if learning else None
         declared = declared_for_map(self.schema)
-        return MapJob(self.function, self.columns, declared, self.by_cost, plan, reports)
+        by_cost = self.scheme.learns_costs
+        return MapJob(self.function, self.columns, declared, by_cost, plan, reports)
 
     def waves(self, share: float) -> tuple[DataFrame, DataFrame]:
         """A batch: the first wave runs and teaches, the second is planned; both, and the first."""
@@ -286,7 +281,7 @@ def _check(
             f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."
         )
     if df.isStreaming:
-        if checkpoint is None and isinstance(scheme, ProactiveShuffleGrouping):
+        if checkpoint is None and scheme.learns_costs:
             raise SkewlessError(
                 "On a stream each micro-batch learns from those before it: give the folder of the "
                 "stream's checkpoint as checkpoint=, or use the scheme 'shuffle', which learns "
