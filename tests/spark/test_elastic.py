@@ -119,15 +119,15 @@ def test_a_damaged_plan_of_the_setting_before_costs_what_was_learned_and_nothing
     assert resumed(tmp_path, "d-choices", 5, 1).plan.head_keys.size == 0
 
 
-def test_drivers_that_change_the_setting_at_once_each_get_a_folder_of_their_own(tmp_path):
-    stream_folder(str(tmp_path), scheme_of("partial"), 2, 0).resume()
+@pytest.mark.parametrize("turn", range(20))  # each a chance for one to be overtaken by others
+def test_drivers_that_change_the_setting_at_once_each_get_a_folder_of_their_own(tmp_path, turn):
+    def resume(workers):
+        return stream_folder(str(tmp_path), scheme_of("partial"), workers, 0).resume()
+
+    resume(2)
     wanted = [3 + n % 4 for n in range(16)]
     with ThreadPoolExecutor(8) as pool:
-        found = list(
-            pool.map(
-                lambda w: stream_folder(str(tmp_path), scheme_of("partial"), w, 0).resume(), wanted
-            )
-        )
+        found = list(pool.map(resume, wanted))
     kept: dict[int, set[int]] = {}
     for folder in found:
         kept.setdefault(folder.setting, set()).add(folder.workers)

@@ -78,16 +78,29 @@ class StreamFolder:
             self.claim()
         while True:
             newest = max(self._settings())
-            mine = replace(self, setting=newest)
-            found = _read_facts(mine.root / "stream.json")
-            if found == mine._facts():
-                mine._forget_settings()
-                return mine
-            others = (found.keys() ^ mine._facts().keys()) - {CAPACITIES}
-            if found.get("format") != FORMAT or others:
-                mine._check(found, mine._facts())
-            # Of two drivers that come here at once, one makes the folder; the other looks again.
-            replace(self, setting=newest + 1)._make()
+            try:
+                mine = self._resumed(newest)
+            except (SkewlessError, FileNotFoundError):
+                # Other drivers may have gone on meanwhile, and forgotten this folder.
+                if max(self._settings()) == newest:
+                    raise
+            else:
+                if mine is not None:
+                    return mine
+
+    def _resumed(self, newest: int) -> StreamFolder | None:
+        """The folder of the newest setting, if that is this one; else a new one is made."""
+        mine = replace(self, setting=newest)
+        found = _read_facts(mine.root / "stream.json")
+        if found == mine._facts():
+            mine._forget_settings()
+            return mine
+        others = (found.keys() ^ mine._facts().keys()) - {CAPACITIES}
+        if found.get("format") != FORMAT or others:
+            mine._check(found, mine._facts())
+        # Of two drivers that come here at once, one makes the folder, and both look again.
+        replace(self, setting=newest + 1)._make()
+        return None
 
     def earlier(self) -> tuple[Scheme, Learned] | None:
         """What was learned last under the setting before this one; None if that is not readable."""
