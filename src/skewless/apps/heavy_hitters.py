@@ -8,13 +8,13 @@ that it may have been on: of 1 with `key`, of 2 with `partial`, of all with `shu
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
 from skewless.apps.counting.fold import WorkerSummaries
 from skewless.apps.counting.run import MOST_COUNTERS, counting
+from skewless.arguments import number
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme
 from skewless.spark.input.checks import Key
@@ -79,7 +79,6 @@ def heavy_hitters(
 
 
 def _check_share(what: str, value: Any) -> float:
-    number = not isinstance(value, bool) and isinstance(value, numbers.Real)
-    if not number or not 0 < float(value) <= 1:
+    if not 0 < number(what, value) <= 1:
         raise SkewlessError(f"{what} is a share in (0, 1], not {value!r}.")
     return float(value)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from skewless.arguments import number
 from skewless.errors import SkewlessError
 from skewless.folds.api import Fold, NativeMerge
 from skewless.folds.groups import Groups
@@ -26,6 +27,8 @@ class Sleeping(Fold):
     """
 
     def __init__(self, fold: Fold, delay_ms: float, speeds: Sequence[float] | None = None) -> None:
+        if not isinstance(fold, Fold):
+            raise SkewlessError(f"sleeping takes a fold, such as folds.count(), not {fold!r}.")
         self.fold = fold
         self.delay_ms = check_delay(delay_ms)
         self.speeds = None if speeds is None else check_speeds(speeds)
@@ -90,7 +93,7 @@ class Sleeping(Fold):
 
 def check_delay(delay_ms: float) -> float:
     """The delay, or one sentence about one that cannot be."""
-    if not 0 <= delay_ms < math.inf:
+    if not 0 <= number("A delay per message", delay_ms) < math.inf:
         raise SkewlessError(f"A delay per message is 0 ms or more, not {delay_ms}.")
     return delay_ms
 
@@ -98,6 +101,6 @@ def check_delay(delay_ms: float) -> float:
 def check_speeds(speeds: Sequence[float]) -> tuple[float, ...]:
     """The speeds, or one sentence about one that is none."""
     for speed in speeds:
-        if not 0 < speed < math.inf:
+        if not 0 < number("A worker's speed", speed) < math.inf:
             raise SkewlessError(f"A worker's speed is a number above 0, not {speed}.")
     return tuple(speeds)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.folds.api import Fold, NativeMerge, is_plain, refuse
 from skewless.folds.expression import check_column
@@ -29,6 +30,7 @@ class DistinctCount(Fold):
     compares = True
 
     def __init__(self, column: Any, lg_registers: int = 12) -> None:
+        lg_registers = whole("lg_registers", lg_registers)
         if not _LEAST <= lg_registers <= _MOST:
             raise SkewlessError(
                 f"approx_count_distinct keeps 2^{_LEAST} to 2^{_MOST} registers per key: "

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.folds.api import Fold, is_plain, refuse
 from skewless.folds.expression import check_column
@@ -34,10 +35,11 @@ class TopK(Fold):
 
     def __init__(self, column: Any, k: int = 10, counters: int | None = None) -> None:
         self.columns = (check_column("top_k", column),)
+        k = whole("k of top_k", k)
         if k < 1:
             raise SkewlessError(f"top_k gives at least 1 value, not {k}.")
         self.k = k
-        self.counters = 64 * k if counters is None else counters
+        self.counters = 64 * k if counters is None else whole("counters of top_k", counters)
         if self.counters < k:
             raise SkewlessError(
                 f"top_k with k={k} needs at least {k} counters per key, not {self.counters}."

@@ -12,6 +12,7 @@ from pyspark.sql.types import DataType, DoubleType, FloatType, StructField
 
 from skewless._version import __version__
 from skewless.apps.counting.fold import IDENTITY, ITEM
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.folds import Fold
 from skewless.folds.api import is_plain
@@ -29,7 +30,6 @@ from skewless.spark.input.checks import (
     key_columns,
     make_plan,
     name_rule,
-    whole,
     worker_count,
 )
 from skewless.spark.input.keys import group_keys

@@ -21,9 +21,10 @@ from skewless.apps.decision_tree.model import DecisionTreeModel
 from skewless.apps.decision_tree.splits import CRITERIA
 from skewless.apps.decision_tree.stream import TreeLearner
 from skewless.apps.decision_tree.tree import Tree
+from skewless.arguments import whole
 from skewless.errors import SkewlessError, unknown
 from skewless.schemes import Scheme
-from skewless.spark.input.checks import check_server, whole
+from skewless.spark.input.checks import check_server
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import check_server, column_named, whole
+from skewless.spark.input.checks import check_server, column_named
 from skewless.spark.input.version import is_calendar_interval, is_variant
 
 DIGITS = 9

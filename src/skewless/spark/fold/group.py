@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from skewless._version import __version__
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, check_fold
 from skewless.folds.worker import split_sorted
@@ -35,7 +36,6 @@ from skewless.spark.input.checks import (
     Salt,
     check_scheme,
     check_server,
-    whole,
 )
 from skewless.spark.input.conform import declared_for_apply, schema_of
 from skewless.spark.input.keys import COST, SALT, Keys, group_keys

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Any, SupportsIndex
 
 from pyspark.errors import AnalysisException
@@ -20,6 +18,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
@@ -261,19 +260,6 @@ def check_worker_count(workers: SupportsIndex) -> int:
     count = whole("The number of workers", workers)
     check_workers(count)
     return count
-
-
-def whole(what: str, value: Any) -> int:
-    """The whole number as an int, or one sentence that it is none."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise SkewlessError(f"{what} is a whole number, not {value!r}.")
-    return index(value)
-
-
-def check_share(what: str, value: Any) -> None:
-    """Refuse a share that is no number."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise SkewlessError(f"{what} is a number, not {value!r}.")
 
 
 def make_plan(

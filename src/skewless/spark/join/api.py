@@ -11,8 +11,9 @@ from typing import SupportsIndex
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
+from skewless.arguments import number
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import check_server, check_share, check_worker_count
+from skewless.spark.input.checks import check_server, check_worker_count
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of
@@ -128,9 +129,7 @@ def learn_join(
             "A plan is learned from batch DataFrames, not from a stream: read a part of the "
             "stream's data as a batch."
         )
-    if sample is not None:
-        check_share("The sample", sample)
-    if sample is not None and not 0 < sample <= 1:
+    if sample is not None and not 0 < number("The sample", sample) <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
@@ -160,8 +159,7 @@ def _choices(
     salted: tuple[Column | None, Column | None],
 ) -> Choices:
     for what, value in (("weight of a result row", result_weight), ("target", target)):
-        check_share(f"The {what}", value)
-        if not math.isfinite(value):
+        if not math.isfinite(number(f"The {what}", value)):
             raise SkewlessError(f"The {what} is a finite number, not {value}.")
     if result_weight < 0:
         raise SkewlessError(f"The weight of a result row is 0 or more, not {result_weight}.")

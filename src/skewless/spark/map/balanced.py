@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from skewless._version import __version__
+from skewless.arguments import number
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
@@ -29,7 +30,6 @@ from skewless.spark.input.checks import (
     Key,
     check_scheme,
     check_server,
-    check_share,
     free_name,
     make_plan,
     worker_count,
@@ -275,8 +275,7 @@ def _check(
             f"balanced_map takes a function from batches to batches, as Spark's mapInArrow does, "
             f"not {function!r}."
         )
-    check_share("The share of the first wave", share)
-    if not 0 < share < 1:
+    if not 0 < number("The share of the first wave", share) < 1:
         raise SkewlessError(
             f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."
         )

@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from skewless._version import __version__
+from skewless.arguments import number, whole
 from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
@@ -26,10 +27,8 @@ from skewless.spark.input.checks import (
     Key,
     check_scheme,
     check_server,
-    check_share,
     check_worker_count,
     key_columns,
-    whole,
 )
 from skewless.spark.input.wire import identity
 from skewless.spark.input.workers_python import check_workers_python
@@ -72,8 +71,7 @@ def learn(
             f"Scheme '{made.spec}' learns nothing from a sample of the keys: use it without a "
             "plan, or learn one of 'graded-planned', 'distribution-aware' or 'd-choices'."
         )
-    check_share("The sample", sample)
-    if not 0 < sample <= 1:
+    if not 0 < number("The sample", sample) <= 1:
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     if df.isStreaming:
         raise SkewlessError(

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from pyspark.sql import DataFrame
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
-from skewless.spark.input.checks import check_scheme, make_plan, whole, worker_count
+from skewless.spark.input.checks import check_scheme, make_plan, worker_count
 from skewless.spark.report.codec import UnreadableError, facts_of, pack, unpack
 from skewless.spark.routing.costs import capacities_of, check_count
 
