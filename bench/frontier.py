@@ -1,6 +1,6 @@
 """Graded choices against W-Choices: balance of the second half, copies of keys.
 
-    python bench/frontier.py ../shared/data [--more name=SPEC …]     real streams
+    python bench/frontier.py DATA [--more name=SPEC …]               real streams
     python bench/frontier.py --fresh judge                           streams made here, see fresh.py
     python bench/frontier.py --ablate [--seeds 2]                    which constants matter
 

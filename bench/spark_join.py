@@ -333,7 +333,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="tasks,wall,cpu,learning,stream,real")
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--data", type=Path, help="folder with the real streams")
     options = parser.parse_args()
     parts = options.only.split(",")
     with tempfile.TemporaryDirectory() as folder:
@@ -341,7 +341,7 @@ def main():
         for part in (tasks, wall, cpu, learning, stream):
             if part.__name__ in parts:
                 part(bench)
-        if "real" in parts:
+        if "real" in parts and options.data is not None:
             real(bench, options.data)
         bench.spark.stop()
 

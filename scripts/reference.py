@@ -18,8 +18,12 @@ ROOMS = {
     "skewless.folds": "What workers compute per key.",
     "skewless.schemes": "Rules that choose a worker, and what you need to write one.",
     "skewless.measures": "How even it was; see [Measures](measures.md).",
+    "skewless.apps": "Applications; see [Applications](applications.md).",
+    "skewless.streams": "Streams for the simulator, `run` and `compare`.",
     "skewless.live": "The live page.",
 }
+# What rooms of ours call and users do not.
+INTERNAL = {"Observer": {"query_is", "add", "saw_batch", "watch"}}
 PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)$")
 
 
@@ -73,6 +77,8 @@ def methods(cls):
         if isinstance(thing, property):
             yield name, name, thing.__doc__
         elif inspect.isfunction(plain) and not name.startswith("_"):
+            if name in INTERNAL.get(cls.__name__, ()):
+                continue
             yield name, signature(name, plain), plain.__doc__
 
 

@@ -28,11 +28,13 @@ def demo(
     """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
     from skewless.report.demo import show
     from skewless.report.files import make_folder
+    from skewless.report.plots import check_installed
     from skewless.schemes import scheme_of
     from skewless.spark.lab.pipeline import Pipeline, run
     from skewless.spark.lab.session import local_session
     from skewless.spark.observe.observer import Observer, Record
 
+    check_installed()
     console = Console()
     make_folder(out)
     seen: dict[str, list[Record]] = {}

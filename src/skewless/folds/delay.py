@@ -21,7 +21,7 @@ from skewless.folds.groups import Groups
 class Sleeping(Fold):
     """Another fold that takes `delay_ms` per message.
 
-    It sleeps once per batch for all its messages: a system sleeps 50 µs in 120.
+    It sleeps once per batch, for all its messages together: a single sleep of 50 µs takes 120.
 
     speeds: the speed of each worker, 1 if not given: at 0.3 a message takes delay_ms ÷ 0.3
     """

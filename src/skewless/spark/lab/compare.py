@@ -55,20 +55,23 @@ def compare(
     sources: int = 8,
     rounds: int = ROUNDS,
     seed: int = 0,
-    step: Callable[[str], None] = lambda done: None,
+    step: Callable[[str], None] | None = None,
 ) -> list[Comparison]:
     """Count the keys of a stream with each scheme; every message takes `delay_ms` at its worker.
 
     Each scheme runs once to warm up, which also gives its result; then `rounds` times in turns with
     the others, and the median counts. A scheme that learns from a prefix learns before the clock
     starts. A result that differs from a plain groupBy's is an error.
+
+    step: is called with the name of each step that is done
     """
+    done = step or (lambda name: None)
     flow = stream_of(stream)
     made = check_comparison(schemes, workers, delay_ms, sources, rounds)
     with tempfile.TemporaryDirectory(prefix="skewless-compare-") as folder:
         keys = write_keys(spark, flow, Path(folder) / "keys", sources, seed)
         truth = digest(keys.groupBy("key").count())
-        step("plain groupBy")
+        done("plain groupBy")
         runs = [_Run(keys, scheme, workers, delay_ms, seed) for scheme in made]
         for run in runs:
             run.warm_up()
@@ -77,11 +80,11 @@ def compare(
                     f"The result of {run.scheme.spec} differs from a plain groupBy's: "
                     "please report this with the stream and the scheme."
                 )
-            step(f"{run.scheme.spec}, warm-up")
+            done(f"{run.scheme.spec}, warm-up")
         for number in range(rounds):
             for run in runs:
                 run.time()
-                step(f"{run.scheme.spec}, run {number + 1} of {rounds}")
+                done(f"{run.scheme.spec}, run {number + 1} of {rounds}")
         return [run.result(delay_ms) for run in runs]
 
 

@@ -86,8 +86,8 @@ class Record:
 class Observer:
     """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
 
-    It keeps the last RECORDS_KEPT records; the log has them all. Of groupings whose action has not
-    run it awaits the last AWAITED_KEPT.
+    It keeps the last 10,000 records; the log has them all. Of groupings whose action has not run it
+    awaits the last 1,000.
 
     log: a file to which each record is added as a line of JSON
     port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one
@@ -132,7 +132,7 @@ class Observer:
         return None if self._live is None else self._live.page
 
     def records(self, timeout_s: float = 0.0) -> list[Record]:
-        """The records so far, the last RECORDS_KEPT of them.
+        """The records so far, the last 10,000 of them.
 
         timeout_s: how long to wait for batch jobs that run meanwhile; a grouping whose action never
         runs counts as one. What has ended is known at once
