@@ -155,3 +155,12 @@ def test_all_spellings_of_spark_are_known():
     assert {kind_of(s).name for s in spellings.split()} == {
         "inner", "full", "left", "right", "left_semi", "left_anti"
     }  # fmt: skip
+
+
+def test_a_key_with_one_partner_is_split_on_one_side_whatever_the_partitions():
+    for partitions in (4, 200, 4000):
+        hot = pieces([1e9], [1.0])
+        layout = arrange(hot, np.full(partitions, 1e5), 0.05)
+        assert layout.stripes_right.tolist() == [1]
+        assert layout.places.size <= 101 * partitions
+        assert layout.loads.max() <= 1.1 * layout.loads.mean()

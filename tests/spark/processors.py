@@ -32,6 +32,14 @@ class CountPerKey(StatefulProcessor or object):  # which Spark before 4.0 has no
         pass
 
 
+class NamelessCountPerKey(CountPerKey):
+    """The same; its columns have no names, so Spark goes by their places."""
+
+    def handleInputRows(self, key, rows, timerValues):
+        for frame in super().handleInputRows(key, rows, timerValues):
+            yield pd.DataFrame(frame.to_numpy(dtype=object))
+
+
 class SlowCountPerKey(CountPerKey):
     """The same, taking time: each message sleeps a little, so that a stopped process falls behind.
 

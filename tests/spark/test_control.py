@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections import namedtuple
+import shutil
+from collections import Counter, namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -275,5 +276,33 @@ def test_a_damaged_plan_is_one_sentence(tmp_path):
     folder = partial_folder(tmp_path)[0]
     (path,) = (folder.root / "plans").iterdir()
     path.write_bytes(path.read_bytes()[:100])
-    with pytest.raises(SkewlessError, match=r"is damaged: delete the folder"):
+    with pytest.raises(SkewlessError, match="is damaged: delete the folders 'plans'"):
         folder.used(0)
+
+
+def test_without_its_plans_a_stream_goes_on_with_a_first_one(tmp_path):
+    folder, control, _, plan = partial_folder(tmp_path)
+    for name in ("plans", "batches"):
+        shutil.rmtree(folder.root / name)
+    control.begin(plan)
+    assert folder.settle(7).replans == 0
+
+
+def test_a_job_of_which_spark_does_not_name_the_batch_follows_the_first_plan(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "w string")
+    checkpoint = tmp_path / "checkpoint"
+    for batch in range(3):
+        files.put([(word,) for word in words(batch, 500)])
+    grouping = group(files.stream(), "w", "partial", 4, seed=3, checkpoint=str(checkpoint))
+    counts = {}
+
+    def write(changed, batch):
+        with ThreadPoolExecutor(1) as pool:  # a thread of the user's, of which Spark knows nothing
+            counts.update((row["w"], row["count"]) for row in pool.submit(changed.collect).result())
+
+    folder = stream_folder(str(checkpoint), scheme_of("partial"), 4, 3)
+    writer = grouping.fold(folds.count()).writeStream.outputMode("update").foreachBatch(write)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert counts == Counter(word for batch in range(3) for word in words(batch, 500))
+    assert list((folder.root / "batches").iterdir()) == [], "a batch was taken for another"

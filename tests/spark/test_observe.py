@@ -216,6 +216,15 @@ def test_a_job_is_awaited_until_it_or_the_session_ends(tmp_path):
     assert [job.run for job in observer._awaited] == ["never runs"]
 
 
+def test_a_closed_observer_awaits_nothing_by_itself(tmp_path):
+    observer = Observer(log=tmp_path / "log")
+    observer.watch("key", 1, "never runs", Told(), Told())
+    observer.close()
+    eventually(lambda: observer._asking is None)
+    observer.watch("key", 1, "nor does this", Told(), Told())
+    assert observer._asking is None
+
+
 def test_folds_that_never_run_take_no_threads(spark, df):
     observer, before = Observer(), threading.active_count()
     jvm = spark._jvm.java.lang.management.ManagementFactory.getThreadMXBean()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
@@ -12,7 +13,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.spark import per_worker
 from skewless.spark.input.surrogates import surrogate
-from tests.spark.processors import CountPerKey
+from tests.spark.processors import CountPerKey, NamelessCountPerKey
 from tests.spark.streams import Files, run_to_end
 from tests.spark.test_route import kernel_route, zipf_words
 
@@ -77,6 +78,18 @@ def test_state_is_found_again_after_the_number_of_shuffle_partitions_was_changed
     assert all(row.worker == row["at"] for row in seen)
 
 
+def test_a_processor_may_leave_its_columns_without_names(files, tmp_path, five_partitions):
+    files.put([("a",), ("a",), ("b",)])
+    checkpoint = str(tmp_path / "checkpoint")
+    rows = per_worker(
+        files.stream(), "w", "partial", 2, NamelessCountPerKey(), CountPerKey.SCHEMA,
+        seed=np.int64(2), checkpoint=checkpoint,
+    )  # fmt: skip
+    _, seen = run_to_end(rows, checkpoint, "update")
+    assert sum(row["count"] for row in seen) == 3
+    assert {row.w for row in seen} == {"a", "b"}
+
+
 def test_the_surrogates_land_where_spark_hashes_them(spark):
     workers = [*range(200), 10**6, 2**31 - 1]
     frame = spark.createDataFrame([(w, surrogate(w)) for w in workers], "w int, surrogate int")
@@ -95,6 +108,14 @@ def test_the_surrogates_land_where_spark_hashes_them(spark):
 def test_mistakes_are_one_clear_sentence(files, arguments, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         per_worker(files.stream(), *arguments, CountPerKey(), CountPerKey.SCHEMA)
+
+
+def test_an_output_mode_that_is_none_is_one_sentence(files, five_partitions):
+    for mode in (None, "all"):
+        with pytest.raises(SkewlessError, match=f"no output mode '{mode}'"):
+            per_worker(
+                files.stream(), "w", "key", 2, CountPerKey(), CountPerKey.SCHEMA, output_mode=mode
+            )
 
 
 def test_a_batch_has_no_state(spark):

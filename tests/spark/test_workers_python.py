@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -34,6 +35,15 @@ def test_workers_with_the_same_version_will_do(spark):
     check_workers_python(spark, __version__)
 
 
+def test_one_application_is_asked_once(spark, monkeypatch):
+    monkeypatch.setattr(workers_python, "_ASKED", set())
+    asked = []
+    monkeypatch.setattr(workers_python, "_ask", lambda spark, version: asked.append(spark))
+    for session in (spark, spark.newSession(), spark.newSession()):  # as in `foreachBatch`
+        check_workers_python(session, __version__)
+    assert asked == [spark]
+
+
 def test_another_version_at_the_workers_is_one_sentence(spark, monkeypatch):
     monkeypatch.setattr(workers_python, "_ASKED", set())
     with pytest.raises(SkewlessError, match=f"has skewless {__version__}, where the driver has 9"):
@@ -44,6 +54,9 @@ class Slow:
     """A session whose only job ends when two of its kind have begun, or not at all."""
 
     begun = threading.Barrier(2)
+
+    def __init__(self):
+        self.session_id = uuid.uuid4().hex
 
     def range(self, count):
         return self

@@ -35,6 +35,8 @@ FORMAT = 1
 KEPT = 100
 CAPACITIES = "capacities"
 KEPT_SETTINGS = 3
+_FOLDERS = ("plans", "batches")
+_DELETE = "delete the folders 'plans' and 'batches'"
 _PART_S = 600.0  # a part of a file that is older belongs to nobody
 
 
@@ -135,9 +137,12 @@ class StreamFolder:
             return
         self._make(**more)
 
-    def _make(self, **more: Any) -> None:
-        for folder in ("plans", "batches"):
+    def _make_folders(self) -> None:
+        for folder in _FOLDERS:
             make_folder(self.root / folder)
+
+    def _make(self, **more: Any) -> None:
+        self._make_folders()
         write_once(self.root / "stream.json", json.dumps(self._facts(**more)).encode())
 
     def _facts(self, **more: Any) -> dict[str, Any]:
@@ -185,6 +190,7 @@ class StreamFolder:
 
     def begin(self, learned: Learned) -> None:
         """Write the first plan, unless the stream has one."""
+        self._make_folders()
         if not self._numbers():
             self.write(0, learned)
 
@@ -208,6 +214,14 @@ class StreamFolder:
             self._prune()
         return self._read(_number_in(settled))
 
+    def plan_of(self, batch: int | None) -> Arrays:
+        """What a task of this batch routes by.
+
+        Of a job in a thread that the user started in `foreachBatch`, or of any there on a Connect
+        server, Spark does not say of which batch it is: it follows the first plan.
+        """
+        return self.first_plan() if batch is None else self.settle(batch).plan
+
     def used(self, batch: int) -> Learned:
         """What a batch ran with, or would run with if it has not begun."""
         return self._read(self._used(batch))
@@ -226,7 +240,7 @@ class StreamFolder:
         if not numbers and self._numbers():
             raise SkewlessError(
                 f"The plans in '{self.root}' begin with batch {min(self._numbers())}, and this "
-                f"stream is at batch {batch}: they are of an older stream; delete that folder, or "
+                f"stream is at batch {batch}: they are of an older stream; {_DELETE} there, or "
                 "give a new checkpoint."
             )
         if not numbers:
@@ -255,13 +269,13 @@ class StreamFolder:
             facts, states = unpack(path.read_bytes(), np.empty(0), plan, report)
         except FileNotFoundError:
             raise SkewlessError(
-                f"The plan '{path}' is missing: delete the folder '{self.root}', and the stream "
-                "goes on with a first plan; results do not depend on it."
+                f"The plan '{path}' is missing: {_DELETE} in '{self.root}', and the stream goes on "
+                "with a first plan; results do not depend on it."
             ) from None
         except UnreadableError as error:
             raise SkewlessError(
-                f"The plan '{path}' is {error}: delete the folder '{self.root}', and the stream "
-                "goes on with a first plan; results do not depend on it."
+                f"The plan '{path}' is {error}: {_DELETE} in '{self.root}', and the stream goes on "
+                "with a first plan; results do not depend on it."
             ) from None
         loads, plan, pending = states
         return Learned(plan, pending, facts["messages"], facts["replans"], loads)
@@ -271,7 +285,7 @@ class StreamFolder:
 
         Parts of files, which whoever died between writing and naming them left, go too.
         """
-        for folder in ("plans", "batches"):
+        for folder in _FOLDERS:
             found = list((self.root / folder).iterdir())
             paths = [p for p in found if p.stem.isdigit()]
             for path in sorted(paths, key=lambda p: int(p.stem))[:-KEPT]:

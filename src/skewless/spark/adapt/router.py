@@ -23,7 +23,7 @@ def reporting_router(folder: StreamFolder) -> ArrowFunction:
     def workers_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         task = Task.current()
         mine = shipped.value
-        plan = mine.settle(task.batch or 0).plan
+        plan = mine.plan_of(task.batch)
         router = TaskRouter(mine.scheme, plan, task.partition)
         held: pa.Array | None = None
         for batch in batches:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
 
 from skewless.errors import SkewlessError
 from skewless.folds import Fold, NativeMerge
@@ -18,7 +18,8 @@ from skewless.spark.fold.values import Value, values_of
 from skewless.spark.input.checks import name_rule
 from skewless.spark.input.keys import Keys
 from skewless.spark.input.types import arrow_type, taken_type
-from skewless.spark.input.wire import check_collation
+from skewless.spark.input.version import JAVA_WITH_SHORTEST_FLOATS, java_of
+from skewless.spark.input.wire import check_collation, leaves
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,20 @@ def bind(
         StructType(inner_keys + _spark_fields(named, mine)),
         tuple(n for n in natives if n) if all(natives) else None,
         StateFacts(
-            tuple(f"{f.name} {f.dataType.simpleString()}" for f in key.fields),
+            tuple(f"{f.name} {f.dataType.simpleString()}" for f in key.fields)
+            + (() if all(natives) else _way_of_floats(df, key)),
             tuple(facts),
         ),
     )
+
+
+def _way_of_floats(df: DataFrame, key: Keys) -> tuple[str, ...]:
+    """How floats in the key are written: state that Python merges is kept by the key's text."""
+    kinds = [leaf for field in key.fields for leaf in leaves(field.dataType)]
+    if not df.isStreaming or not any(isinstance(kind, FloatType | DoubleType) for kind in kinds):
+        return ()
+    new = java_of(df.sparkSession) >= JAVA_WITH_SHORTEST_FLOATS
+    return ("floats as Java 19 and later write them",) if new else ()
 
 
 def _spark_fields(

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import DataType, StringType
@@ -25,6 +25,7 @@ from pyspark.sql.types import DataType, StringType
 from skewless.errors import SkewlessError
 from skewless.spark.input.surrogates import surrogate
 
+JAVA_WITH_SHORTEST_FLOATS = 19  # before, some floats had a digit more than tells them apart
 OLDEST_SPARK = (3, 5)
 HAS_NUMBERED_PARTITIONS = (4, 1)
 HAS_CHECKSUMS = (4, 1)
@@ -92,6 +93,19 @@ def as_arrow(df: DataFrame) -> pa.Table:
         return df.toArrow()
     schema = pa.schema([(field.name, arrow_type_of(field.dataType)) for field in df.schema.fields])
     return pa.Table.from_pylist([row.asDict() for row in df.collect()], schema=schema)
+
+
+def application_of(spark: SparkSession) -> str:
+    """The application that a session is of; on Connect, the session."""
+    context = getattr(spark, "_sc", None)
+    return str(context.applicationId if context is not None else spark.session_id)  # type: ignore[attr-defined]
+
+
+def java_of(spark: SparkSession) -> int:
+    """The version of Java that Spark runs on."""
+    asked = "reflect('java.lang.System', 'getProperty', 'java.specification.version')"
+    found = spark.sql(f"select {asked} as java").first()
+    return int(found["java"].removeprefix("1.").split(".")[0]) if found else 0
 
 
 def takes_star(df: DataFrame) -> bool:

@@ -44,7 +44,7 @@ def identity_by_bytes(columns: Sequence[Column], fields: Sequence[StructField]) 
 
 def check_key(name: str, kind: DataType) -> None:
     """Refuse a key by which Spark itself does not group."""
-    if any(map(is_variant, _leaves(kind))):
+    if any(map(is_variant, leaves(kind))):
         raise SkewlessError(
             f"Column '{name}' of type {kind.simpleString()} cannot be a key: "
             "Spark groups by no such value; take fields out of it first."
@@ -53,7 +53,7 @@ def check_key(name: str, kind: DataType) -> None:
 
 def check_collation(name: str, kind: DataType) -> None:
     """Refuse text, also inside of other values, that Spark compares otherwise than by its bytes."""
-    for part in _leaves(kind):
+    for part in leaves(kind):
         if isinstance(part, StringType) and collation_of(part) != "UTF8_BINARY":
             raise SkewlessError(
                 f"Column '{name}' has the collation {collation_of(part)}, by which different texts "
@@ -89,6 +89,12 @@ def to_wire(column: Column, kind: DataType) -> Column:
     return _inside(column, kind, to_wire)
 
 
+def orderable(column: Column, kind: DataType) -> Column:
+    """The form of a value, also of one that is no key: variants, which Spark cannot compare, are
+    text."""
+    return F.to_json(column) if any(map(is_variant, leaves(kind))) else to_wire(column, kind)
+
+
 def from_wire(column: Column, kind: DataType) -> Column:
     """The value of a form."""
     if not _travels_otherwise(kind):
@@ -121,14 +127,14 @@ def _entry(entry: Column, kind: MapType, change: Change) -> Column:
     return F.struct(key, change(entry.getField("value"), kind.valueType).alias("value"))
 
 
-def _leaves(kind: DataType) -> list[DataType]:
+def leaves(kind: DataType) -> list[DataType]:
     """The type, or all types inside of it that have no inner ones."""
     if isinstance(kind, ArrayType):
-        return _leaves(kind.elementType)
+        return leaves(kind.elementType)
     if isinstance(kind, MapType):
-        return _leaves(kind.keyType) + _leaves(kind.valueType)
+        return leaves(kind.keyType) + leaves(kind.valueType)
     if isinstance(kind, StructType):
-        return [leaf for field in kind.fields for leaf in _leaves(field.dataType)]
+        return [leaf for field in kind.fields for leaf in leaves(field.dataType)]
     return [kind]
 
 

@@ -1,4 +1,4 @@
-"""Whether Spark's Python workers have this package, asked once for each session.
+"""Whether Spark's Python workers have this package, asked once for each application.
 
 Without it a job would fail in a worker, with a worker's traceback. The question itself must not
 need the package there, so its function travels by value.
@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
-from weakref import WeakSet
 
 import pyarrow as pa
 from pyspark import cloudpickle
@@ -18,23 +17,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skewless.errors import SkewlessError
+from skewless.spark.input.version import application_of
 
-_ASKED: WeakSet[SparkSession] = WeakSet()
+_ASKED: set[str] = set()  # applications; `foreachBatch` makes another session for each batch
 _ASKS = threading.Lock()  # what travels by value is a setting of the whole process
 
 
 def check_workers_python(spark: SparkSession, version: str) -> None:
     """Refuse a Spark whose workers lack this package or have another version of it."""
     with _ASKS:
-        if spark not in _ASKED:
-            _ask_once(spark, version)
+        asked = application_of(spark)
+        if asked not in _ASKED:
+            _ask(spark, version)
+            _ASKED.add(asked)
 
 
-def _ask_once(spark: SparkSession, version: str) -> None:
+def _ask(spark: SparkSession, version: str) -> None:
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
-        found = spark.range(1).mapInArrow(_ask, "python string, version string, error string")
+        found = spark.range(1).mapInArrow(_answer, "python string, version string, error string")
         row = found.collect()[0]
     except PySparkException as error:
         raise SkewlessError(
@@ -55,7 +57,6 @@ def _ask_once(spark: SparkSession, version: str) -> None:
             "PYSPARK_PYTHON set to a Python that has the driver's version, or hand the package to "
             "the workers as docs/deployment.md describes."
         )
-    _ASKED.add(spark)
 
 
 def _reason(text: str) -> str:
@@ -65,7 +66,7 @@ def _reason(text: str) -> str:
     return (telling or lines or ["it did not say why"])[-1].rstrip(".")
 
 
-def _ask(batches: Iterator[Any]) -> Iterator[Any]:
+def _answer(batches: Iterator[Any]) -> Iterator[Any]:
     """What a worker's Python has; it may know nothing of this module."""
     for _ in batches:
         version = error = None

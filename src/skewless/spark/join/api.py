@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import math
 import re
+import threading
 from dataclasses import replace
 from typing import SupportsIndex
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 
-from skewless.arguments import number
+from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import check_server, check_worker_count
 from skewless.spark.join.broadcast import broadcast_side
@@ -30,10 +31,13 @@ _SHOWN_FIELDS = "spark.sql.debug.maxToStringFields"
 _UNREPEATABLE = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|first|last"
     r"|first_value|last_value|nth_value|any_value|max_by|min_by|lag|lead|row_number|ntile"
-    r"|collect_list|array_agg|listagg|mode"
-    r"|spark_partition_id|current_timestamp|localtimestamp|now|current_date)\("
+    r"|collect_list|collect_set|array_agg|listagg|mode|histogram_numeric|percentile_approx"
+    r"|approx_percentile|spark_partition_id|current_timestamp|localtimestamp|now|current_date"
+    r"|current_time)\("
     r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
 )
+
+_EXPLAINS = threading.Lock()  # how much Spark explains is a setting of the session
 
 
 def join(
@@ -133,7 +137,7 @@ def learn_join(
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
-    return _learned(left, right, keys, kind, partitions, choices, sample, seed)
+    return _learned(left, right, keys, kind, partitions, choices, sample, whole("seed", seed))
 
 
 def _checked(
@@ -236,15 +240,16 @@ def _stream_plan(
 def _is_repeatable(*frames: DataFrame) -> bool:
     """Whether nothing in Spark's plan of the DataFrames tells that they may differ next time."""
     conf = frames[0].sparkSession.conf
-    shown = conf.get(_SHOWN_FIELDS)
-    conf.set(_SHOWN_FIELDS, str(1 << 20))  # else Spark leaves out what wide tables are made of
-    try:
-        for df in frames:
-            words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
-            if words is None or _UNREPEATABLE.search(words[0]):
-                return False
-    except AnalysisException:
-        return False
-    finally:
-        conf.set(_SHOWN_FIELDS, str(shown))
+    with _EXPLAINS:
+        shown = conf.get(_SHOWN_FIELDS)
+        conf.set(_SHOWN_FIELDS, str(1 << 20))  # else Spark leaves out what wide tables are made of
+        try:
+            for df in frames:
+                words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
+                if words is None or _UNREPEATABLE.search(words[0]):
+                    return False
+        except AnalysisException:
+            return False
+        finally:
+            conf.set(_SHOWN_FIELDS, str(shown))
     return True

@@ -22,6 +22,9 @@ I64 = npt.NDArray[np.int64]
 _LIMITS = (2.0, 1.5, 1.2, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125, 0.09, 0.0625, 0.045, 0.03)
 
 
+_MOST_CELLS = 100  # for each partition: what is placed one by one takes time
+
+
 class Pieces(NamedTuple):
     """What is to be placed: one entry per hot key, or per side's null keys."""
 
@@ -85,23 +88,33 @@ def arrange(pieces: Pieces, base: F64, target: float) -> Layout:
     """
     work = pieces.left + pieces.right + pieces.results
     mean = (float(work.sum()) + float(base.sum())) / base.size
-    layouts = [_arranged(pieces, base, limit * mean) for limit in _LIMITS]
+    layouts: list[Layout] = []
+    for limit in _LIMITS:
+        a, b = _grids(pieces, base.size, limit * mean)
+        if layouts and (a * b).sum() > _MOST_CELLS * base.size + work.size:
+            break  # smaller cells would be more still
+        layouts.append(_arranged(pieces, base, a, b))
     allowed = (1 + target) * max(mean, min(float(layout.loads.max()) for layout in layouts))
     good = [layout for layout in layouts if layout.loads.max() <= allowed * (1 + 1e-9)]
     return min(good, key=lambda layout: float(layout.loads.sum()))
 
 
-def _arranged(pieces: Pieces, base: F64, limit: float) -> Layout:
+def _grids(pieces: Pieces, partitions: int, limit: float) -> tuple[I64, I64]:
+    """The stripes of each key, left and right, that keep its cells below a limit."""
     work = pieces.left + pieces.right + pieces.results
-    count = work.size
-    a, b = np.ones(count, np.int64), np.ones(count, np.int64)
-    most = 8 * base.size
+    a, b = np.ones(work.size, np.int64), np.ones(work.size, np.int64)
+    most = 8 * partitions
     for i in np.flatnonzero(work > limit):
-        bound = int(min(most, 4 * np.ceil(work[i] / limit)))
-        most_left = bound if pieces.splits_left[i] else 1
-        most_right = bound if pieces.splits_right[i] else 1
+        bound = min(most, 4 * np.ceil(work[i] / limit))
         rows = float(pieces.left[i]), float(pieces.right[i])
+        # A stripe has a row, or it is none.
+        most_left = int(min(bound, max(1, rows[0]))) if pieces.splits_left[i] else 1
+        most_right = int(min(bound, max(1, rows[1]))) if pieces.splits_right[i] else 1
         a[i], b[i] = best_grid(*rows, float(pieces.results[i]), limit, most_left, most_right)
+    return a, b
+
+
+def _arranged(pieces: Pieces, base: F64, a: I64, b: I64) -> Layout:
     cells = pieces.left / a + pieces.right / b + pieces.results / (a * b)
     places, loads = place(cells, a * b, base)
     starts = np.concatenate([[0], np.cumsum(a * b)])

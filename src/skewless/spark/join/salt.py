@@ -81,5 +81,5 @@ def _others(df: DataFrame, side: Side) -> list[Column]:
     same = name_rule(df)
     keys = {same(name) for name in side.names if name}
     names = [f.name for f in df.schema.fields if hashable(f.dataType)]
-    once = {name for name in names if sum(same(n) == same(name) for n in names) == 1}
+    once = {name for name in names if sum(same(n) == same(name) for n in df.columns) == 1}
     return [column_named(n) for n in names if n in once and same(n) not in keys]

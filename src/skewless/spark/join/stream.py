@@ -30,8 +30,9 @@ def keep_plan(checkpoint: str, keys: JoinKeys, kind: Kind, plan: JoinPlan) -> No
     write_once(path, f"{text}\n{_digest(text)}".encode())
     if _read(path) != text:
         raise SkewlessError(
-            f"The checkpoint '{checkpoint}' was written with another plan of this join, which what "
-            "waits there follows: leave plan= out to go on with it, or use a new checkpoint."
+            f"The checkpoint '{checkpoint}' was written with another plan of a join by this key, "
+            "which what waits there follows: leave plan= out to go on with it, or give a new "
+            "checkpoint, or a folder of its own if this is a second join of the query."
         )
 
 

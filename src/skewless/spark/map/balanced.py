@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from skewless._version import __version__
-from skewless.arguments import number
+from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
@@ -99,6 +99,7 @@ def balanced_map(
     made = _check_scheme(scheme)
     count = worker_count(df, workers)
     check_workers_python(df.sparkSession, __version__)
+    seed = whole("seed", seed)
     plan = make_plan(made, count, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(
@@ -194,12 +195,12 @@ class _Mapping:
         try:
             report = F.col(self.report)
             told = first.select(report).filter(report.isNotNull()).collect()
-        except Exception:
+            plan = self._learned([row[0] for row in told])
+            second = self.placed_by_cost(rows.filter(~first_wave), plan)
+            return first.drop(self.report).union(self.mapped(second)), first
+        except BaseException:  # also Ctrl-C
             first.unpersist()
             raise
-        plan = self._learned([row[0] for row in told])
-        second = self.placed_by_cost(rows.filter(~first_wave), plan)
-        return first.drop(self.report).union(self.mapped(second)), first
 
     def _learned(self, told: list[str]) -> Any:
         found = source_reports(told, empty_report(self.scheme, self.plan))

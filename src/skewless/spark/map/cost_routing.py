@@ -82,7 +82,7 @@ def cost_routing(scheme: Scheme, source: Any) -> ArrowFunction:
         task = Task.current()
         mine, plans = shipped.value
         settled = isinstance(plans, StreamFolder)
-        plan = plans.settle(task.batch or 0).plan if settled else plans
+        plan = plans.plan_of(task.batch) if settled else plans
         router = CostRouter(mine, plan, task.partition)
         for batch in batches:
             columns = [pa.array(column) for column in router.route(batch.to_numpy())]

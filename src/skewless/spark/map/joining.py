@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 
 _ROWS, _BYTES = 4096, 4 << 20  # a batch that has so many is full
-_WEIGHED = 16  # of so many results one is asked for its bytes
+_FEW = 8  # results are all asked for their bytes,
+_WEIGHED = 16  # of so many after them one
 
 
 def joined(results: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, bool]]:
@@ -22,20 +23,23 @@ def joined(results: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.RecordBatch, 
             continue
         full = rows >= _ROWS or size >= _BYTES
         if held and (full or not batch.schema.equals(held[0].schema)):
-            yield _as_one(held), False
+            yield from ((part, False) for part in _together(held))
             held, rows, size = [], 0, 0
-        # Asking for bytes costs more than all else here, so one stands for those after it.
-        if len(held) % _WEIGHED == 0:
-            size += (_WEIGHED if held else 1) * batch.nbytes
+        # Asking for bytes costs more than all else here, so of many one stands for those after it.
+        if len(held) < _FEW:
+            size += batch.nbytes
+        elif len(held) % _WEIGHED == 0:
+            size += _WEIGHED * batch.nbytes
         held.append(batch)
         rows += batch.num_rows
     if held:
-        yield _as_one(held), True
+        *parts, last = _together(held)
+        yield from ((part, False) for part in parts)
+        yield last, True
 
 
-def _as_one(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """Batches of one schema as one; Arrow itself can do so only from version 19 on."""
+def _together(batches: Sequence[pa.RecordBatch]) -> Sequence[pa.RecordBatch]:
+    """Batches of one schema as one; as several where a column of text has more than 2 GiB."""
     if len(batches) == 1:
-        return batches[0]
-    table = pa.Table.from_batches(batches).combine_chunks()
-    return table.to_batches()[0]
+        return batches
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -106,6 +106,7 @@ class Observer:
         self._awaited: deque[_Awaited] = deque(maxlen=AWAITED_KEPT)
         self._asks = threading.Lock()
         self._asking: threading.Thread | None = None
+        self._closed = False  # then only what is asked for is awaited
         self._live: LivePage | None = None
         self._log = None if log is None else Path(log)
         if self._log is not None and not self._log.parent.is_dir():
@@ -149,7 +150,8 @@ class Observer:
         return spark.createDataFrame(rows, SCHEMA)
 
     def close(self) -> None:
-        """Stop serving; a page that others share or that was handed in stays."""
+        """Stop serving and waiting; a page that others share or that was handed in stays."""
+        self._closed = True
         if self._endpoint is not None:
             self._endpoint.close()
         if self._live is not None:
@@ -213,7 +215,7 @@ class Observer:
             observed = Observed(partials, results)
             self._awaited.append(_Awaited(scheme, workers, run, observed, plan))
             tells = any(each is not None for each in (self._log, self._endpoint, self._live))
-            if tells and (self._asking is None or not self._asking.is_alive()):
+            if tells and not self._closed and (self._asking is None or not self._asking.is_alive()):
                 self._asking = threading.Thread(
                     target=self._keep_asking, name="skewless-observer", daemon=True
                 )
@@ -225,7 +227,7 @@ class Observer:
             start_s = time.perf_counter()
             self._ask()
             with self._lock:
-                if not self._awaited:
+                if not self._awaited or self._closed:
                     self._asking = None
                     return
             time.sleep(max(_POLL_S, _REST * (time.perf_counter() - start_s)))

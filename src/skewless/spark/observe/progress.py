@@ -20,7 +20,7 @@ from skewless.spark.report.source import gathered
 
 Handler = Callable[[Any], None]
 Told = Callable[[str, str, str | None], None]  # a run, its state, and why it failed
-KEPT = 8
+KEPT = 100
 AWAITED_KEPT = 1_000
 _RAISED = re.compile(
     r"(?!org\.|java\.|scala\.)[A-Za-z_][\w.]*(Error|Exception|Warning|Interrupt)\b: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -22,7 +23,6 @@ from skewless.spark.input.checks import (
     Salt,
     check_server,
     column_named,
-    hashable,
     key_columns,
     name_rule,
     salt_columns,
@@ -37,6 +37,7 @@ from skewless.spark.input.version import (
     to_partitions,
 )
 from skewless.spark.input.wire import identity as key_identity
+from skewless.spark.input.wire import orderable
 from skewless.spark.input.workers_python import check_workers_python
 from skewless.spark.report.task import Task
 from skewless.spark.routing.columns import worker_of
@@ -194,8 +195,24 @@ def row_by_row(df: DataFrame) -> DataFrame:
             "On a stream, schemes that count what they send are exact under retries only if Spark "
             f"compares checksums of its shuffles, which this one ({version}) does not: {remedy}."
         )
-    hashed = [column_named(f.name) for f in df.schema.fields if hashable(f.dataType)]
-    return df.sortWithinPartitions(F.xxhash64(*hashed)) if hashed else df
+    return df.sortWithinPartitions(*_order_of_rows(df)) if df.columns else df
+
+
+def _order_of_rows(df: DataFrame) -> list[Column]:
+    """What to sort rows by so that only equal ones may change places.
+
+    A hash comes first, as it is soon compared. It skips nulls, so it may be that of other rows too.
+    """
+    same = name_rule(df)
+    often = [n for n, count in Counter(map(same, df.columns)).items() if count > 1]
+    if often:
+        raise SkewlessError(
+            f"There are several columns called '{often[0]}', and Spark {df.sparkSession.version} "
+            "can route rows exactly only by the names of all columns: rename them."
+        )
+    fields = df.schema.fields
+    values = [orderable(column_named(field.name), field.dataType) for field in fields]
+    return [F.xxhash64(*values), *values]
 
 
 def in_python(function: ArrowFunction, returns: str, rows: Column) -> Column:

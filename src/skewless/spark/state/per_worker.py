@@ -15,7 +15,8 @@ from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from skewless.errors import SkewlessError
+from skewless.arguments import whole
+from skewless.errors import SkewlessError, unknown
 from skewless.schemes import Scheme
 from skewless.spark.adapt.control import Control, learns_between_batches
 from skewless.spark.adapt.plans import stream_folder
@@ -44,6 +45,7 @@ from skewless.spark.state.processor import (
 )
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
+_MODES = ("append", "update", "complete")
 
 
 def per_worker(
@@ -79,6 +81,7 @@ def per_worker(
         )
     made = check_scheme(scheme)
     workers = check_worker_count(workers)
+    seed = whole("seed", seed)
     plan = make_plan(made, workers, seed, None)
     if not df.isStreaming:
         raise SkewlessError(
@@ -86,6 +89,8 @@ def per_worker(
             "with spark.readStream, or use group."
         )
     schema = schema_of(df.sparkSession, schema)
+    if not isinstance(output_mode, str) or output_mode.lower() not in _MODES:
+        raise unknown("output mode", str(output_mode), _MODES)
     identity, mode = key_identity(*key_columns(df, key)), output_mode.capitalize()
     taken = {name.lower() for name in df.columns} & {WORKER, SURROGATE}
     if taken:

@@ -86,7 +86,7 @@ class ReportingProcessor(WorkerProcessor):
         handle = super().handleInputRows
         for frame in watch.outgoing(lambda: handle(key, watch.incoming(rows), timerValues)):
             if len(frame):  # without rows it need not have columns either
-                yield frame.assign(**{REPORT: None})
+                yield self._without_report(frame)
         beside = [None] * (len(self._columns) - 1)
         yield pd.DataFrame([[*beside, watch.report()]], columns=self._columns, dtype=object)
 
@@ -96,7 +96,14 @@ class ReportingProcessor(WorkerProcessor):
         """The processor's rows; timers are no messages, and not reported."""
         for frame in super().handleExpiredTimer(key, timerValues, expiredTimerInfo):
             if len(frame):
-                yield frame.assign(**{REPORT: None})
+                yield self._without_report(frame)
+
+    def _without_report(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The processor's rows; as Spark has it, columns without names are taken by place."""
+        named = any(isinstance(name, str) for name in frame.columns)
+        if not named and len(frame.columns) == len(self._columns) - 1:
+            frame = frame.set_axis(self._columns[:-1], axis="columns")
+        return frame.assign(**{REPORT: None})
 
 
 class _ProcessorWatch:
