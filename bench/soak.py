@@ -170,14 +170,16 @@ def plotted(seen, path):
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
 
-    panels = (FIGURES[:5], FIGURES[5:7], FIGURES[7:9])
-    figure, axes = plt.subplots(len(panels), 1, figsize=(8, 7), sharex=True)
-    for axis, names in zip(axes, panels, strict=True):
+    panels = {"MiB": FIGURES[:5], "threads": FIGURES[5:7], "files": FIGURES[7:9]}
+    figure, axes = plt.subplots(len(panels), 1, figsize=(9, 7), sharex=True)
+    for axis, (unit, names) in zip(axes, panels.items(), strict=True):
         for name in names:
             at = FIGURES.index(name) + 1
-            axis.plot([row[0] / 60 for row in seen], [row[at] for row in seen], label=name)
+            label = name.removesuffix(f" {unit}").removeprefix(f"{unit} of ")
+            axis.plot([row[0] / 60 for row in seen], [row[at] for row in seen], label=label)
         axis.set_ylim(bottom=0)
-        axis.legend(loc="lower right", fontsize=8)
+        axis.set_ylabel(unit)
+        axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), fontsize=8, frameon=False)
     axes[-1].set_xlabel("minutes")
     figure.tight_layout()
     figure.savefig(path, dpi=100)
