@@ -74,7 +74,10 @@ def test_the_same_seed_gives_the_same_figures_and_another_seed_others():
         (["--scheme", "partial:choices=5", "--workers", "4"], "at least 5 workers"),
         (["--scheme", "key", "--workers", "0"], "workers must be at least 1"),
         (["--scheme", "key", "--workers", "2", "--estimate", "x"], "local, global or probe:T"),
+        (["--scheme", "key", "--workers", "2", "--estimate", "probe:²"], "is not known"),
         (["--scheme", "key", "--workers", "2", "--source-column", "1"], "no source column"),
+        (["--scheme", "d-choices:theta=1e-13", "--workers", "2"], "takes too much memory"),
+        (["--scheme", "distribution-aware:mu=1e12", "--workers", "9"], "not enough memory"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, arguments, says):
@@ -87,11 +90,22 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, argument
         ("zipff:z=1", "did you mean 'zipf'"),
         ("zipf:z=1,keys=9,messages=0", "messages must be at least 1"),
         ("tsv:path=nowhere.tsv,column=1", "no file 'nowhere.tsv'"),
+        (f"tsv:path={'n' * 300},column=1", "name too long"),
+        ("tsv:path=~nosuchuser/x,column=1", "no file"),
+        ("csv:path=nowhere.csv,column=1,delimiter=é", "one ASCII character"),
     ],
 )
 def test_a_stream_that_cannot_be_is_one_sentence(capsys, monkeypatch, stream, says):
     arguments = ["simulate", "--stream", stream, "--scheme", "key", "--workers", "3"]
     assert says in sentence(capsys, monkeypatch, *arguments)
+
+
+@pytest.mark.parametrize("command", [
+    ["queue", *SIMULATE[1:], "--scheme", "universal", "--workers", "3", "--load", "0.8"],
+    ["reproduce", "distribution-aware-table1", "--quick"],
+])  # fmt: skip
+def test_a_seed_that_cannot_be_is_one_sentence(capsys, monkeypatch, command):
+    assert "A seed is a whole number from 0" in sentence(capsys, monkeypatch, *command, "--seed=-1")
 
 
 def test_reproduce_writes_csv_and_png_and_says_what_was_seen(tmp_path):

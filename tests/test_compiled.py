@@ -1,12 +1,14 @@
 """Where machine code is kept, that it travels, and that nothing fails where there is no room."""
 
 import ast
+import fcntl
 import os
 import pickle
 import shutil
 import stat
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -204,6 +206,14 @@ def test_a_folder_that_others_can_write_to_is_left_alone(tmp_path, monkeypatch):
     assert store.folder != folder
     (folder / "entry").write_bytes(b"x" * 40)
     assert store.get("entry") is None
+
+
+def test_where_files_cannot_be_locked_nobody_waits(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(fcntl, "flock", lambda *given: (_ for _ in ()).throw(OSError(38, "none")))
+    start_s = time.monotonic()
+    assert Store().await_or_claim("kernel") is None
+    assert time.monotonic() - start_s < 5
 
 
 def test_a_full_disk_is_one_warning(tmp_path, monkeypatch):

@@ -126,6 +126,17 @@ def test_keys_of_files_are_named_by_themselves(tmp_path, kind):
     assert (found.messages, found.keys) == (8, 3)
 
 
+def test_keys_that_python_cannot_hold_are_named_as_far_as_they_go(tmp_path):
+    torn = pa.array([b"caf\xe9"], pa.binary()).view(pa.string())
+    late = pa.array([10**17], pa.int64()).cast(pa.timestamp("us"))
+    for name, column in (("torn", torn), ("late", late)):
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({"k": column}), path)
+        wanted = identities(column).tolist()
+        (found,) = names_of(stream_of(f"parquet:path={path},column=k"), wanted).values()
+        assert found.startswith("caf" if name == "torn" else "5138")
+
+
 def test_a_prediction_is_the_scheme_itself_at_as_many_sources():
     stream = stream_of("zipf:z=1.1,keys=2000,messages=30000")
     keys = np.concatenate([chunk.keys for chunk in stream.chunks()])

@@ -33,6 +33,18 @@ def test_workers_join_and_leave_and_no_message_is_lost(scheme):
     assert (served[after][:, 3:] == served[-1][3:]).all(), "one that left got a message"
 
 
+def test_a_worker_that_joins_has_its_own_capacity_from_its_first_message_on():
+    # With other units of time nothing else may change; messages of a Poisson process come early.
+    def seen(c):
+        changes = [(2000, [c, c, c])]
+        cluster = Cluster(2, 0.8, capacities=[c, c], changes=changes, arrivals="poisson")
+        return queue("zipf:z=0,keys=1000,messages=4000", "shuffle", cluster, seed=3)
+
+    slow, fast = seen(1.0), seen(100.0)
+    assert fast.mean_latency * 100 == pytest.approx(slow.mean_latency)
+    assert fast.max_queue == slow.max_queue
+
+
 def test_the_keys_that_moved_are_those_whose_worker_is_another():
     seen = queue(STREAM, "key", Cluster(5, 0.5, changes=[GROWN]))
     keys = np.concatenate([chunk.keys for chunk in stream_of(STREAM).chunks(0)])

@@ -386,6 +386,12 @@ def test_mistakes_are_one_clear_sentence(make, sentence):
         make()
 
 
+def test_an_alias_stays_as_it_was_given():
+    assert folds.sum("a.b").alias("total of a.b").over(["b"]).name == "total of a.b"
+    assert folds.sleeping(folds.sum("a").alias("a"), 1).over(["b"]).name == "a"
+    assert folds.sum("a").over(["b"]).name == "sum(b)"
+
+
 def test_an_alias_renames_the_result_only():
     fold = folds.sum("x").alias("total")
     assert (fold.name, fold.columns) == ("total", ("x",))

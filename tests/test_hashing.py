@@ -73,6 +73,17 @@ def test_nulls_hash_as_nothing_wherever_they_stand():
     assert identities([None, None]).tolist() == [42, 42]
 
 
+def test_nulls_may_stand_in_columns_of_any_type():
+    days = pa.array([1, None, 3], pa.int32()).cast(pa.date32())
+    assert identities(days)[[0, 2]].tolist() == identities(days.drop_null()).tolist()
+    assert identities(days)[1] == 42
+    words = pa.array([f"w{i}" for i in range(128)])
+    coded = pa.DictionaryArray.from_arrays(pa.array([127, None], pa.int8()), words)
+    assert identities(coded).tolist() == identities(["w127", None]).tolist()
+    with pytest.raises(SkewlessError, match="cannot be hashed"):
+        identities(pa.array([[1], None]))
+
+
 def test_times_finer_than_microseconds_hash_as_spark_keeps_them():
     fine = pa.array([1_700_000_000_123_456_789], pa.timestamp("ns"))
     plain = pa.array([1_700_000_000_123_456], pa.timestamp("us"))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import types
 import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 from skewless.errors import SkewlessError, unknown
@@ -97,7 +97,8 @@ def _parts(rest: str) -> list[str]:
         if part.startswith("path="):
             for stop in range(len(parts), start + 1, -1):
                 whole = ",".join(parts[start:stop])
-                if Path(whole.removeprefix("path=")).expanduser().exists():
+                # Of these no folder that may not be entered makes an error.
+                if os.path.exists(os.path.expanduser(whole.removeprefix("path="))):
                     return [*parts[:start], whole, *parts[stop:]]
     return parts
 

@@ -40,6 +40,11 @@ def test_no_broker_is_one_sentence_within_ten_seconds():
     assert took_s < 10
 
 
+def test_a_name_that_no_host_can_have_is_one_sentence():
+    with pytest.raises(SkewlessError, match=r"answers at broker\.\.example:9092"):
+        check_broker([("broker..example", 9092)], ["a"])
+
+
 def test_what_listens_and_is_not_a_broker_is_told():
     with socket.create_server(("127.0.0.1", 0)) as silent:
         started_s = time.monotonic()

@@ -49,6 +49,58 @@ def test_heavy_hitters_hold_every_key_that_reaches_the_share(words, scheme):
     assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
 
 
+def test_a_key_may_be_called_rank_where_there_are_no_ranks(spark):
+    rows = spark.createDataFrame([(1,), (1,), (2,)], "rank int")
+    (row,) = heavy_hitters(rows, "rank", 0.5, workers=2).collect()
+    assert (row["rank"], row["count"]) == (1, 2)
+
+
+@pytest.mark.parametrize("share", [0.07, 0.14, 0.28, 0.55])
+def test_a_key_that_reaches_the_share_exactly_is_there(spark, share):
+    hits = round(share * 100)
+    rest = F.col("id").cast("string")
+    rows = spark.range(100).select(F.when(F.col("id") < hits, "hot").otherwise(rest).alias("k"))
+    (row,) = heavy_hitters(rows, "k", share, workers=2).collect()
+    assert (row["k"], row["count"], row["sure"]) == ("hot", hits, True)
+
+
+def test_times_that_python_has_not_are_counted(spark):
+    rows = spark.sql("select timestamp_micros(300000000000000000) as t from range(4)")
+    for found in (heavy_hitters(rows, "t", workers=2), top_k(rows, "t", 1, counters=3, workers=2)):
+        assert found.select(F.unix_micros("t"), "count").first() == (300_000_000_000_000_000, 4)
+
+
+def test_text_may_be_large_to_arrow(spark):
+    name = "spark.sql.execution.arrow.useLargeVarTypes"
+    rows = spark.createDataFrame(timed(300, minutes=3), "t timestamp, w string")
+
+    def found():
+        rising = trending(rows, "w", "t", timedelta(minutes=1), 3, workers=2)
+        return set(map(tuple, rising.collect()))
+
+    expected = found()
+    spark.conf.set(name, "true")
+    try:
+        assert found() == expected
+    finally:
+        spark.conf.unset(name)
+
+
+def test_a_stream_of_counts_is_not_continued_with_another_key_or_other_workers(spark, tmp_path):
+    files = Files(spark, tmp_path / "in", "a string, b string")
+
+    def answer(key="a", workers=3):
+        files.put([("x", "y")] * 3)
+        found = heavy_hitters(files.stream(), key, 0.3, workers=workers)
+        return run_again(found, tmp_path / "c")
+
+    assert answer()[-1]["count"] == 3
+    assert answer()[-1]["count"] == 6
+    for changed in ({"key": "b"}, {"key": F.upper("a").alias("a")}, {"workers": 2}):
+        with pytest.raises(Exception, match="was written with the folds"):
+            answer(**changed)
+
+
 def test_text_that_is_no_utf8_is_counted_and_given_back_as_it_is(spark):
     raw = [b"\xff"] * 5 + [b"\xfe"] * 3 + [b"a"]
     rows = spark.createDataFrame([(one,) for one in raw], "b binary").select(
@@ -192,6 +244,9 @@ def test_trending_is_the_same_on_a_batch_and_at_the_end_of_a_stream(spark, tmp_p
         (lambda df: top_k(df, F.array("w")), "cannot be counted"),
         (lambda df: top_k(df, ["w", "w"]), "one column, not 2"),
         (lambda df: top_k(df.toDF("rank"), "rank"), "column 'rank' of its own"),
+        (lambda df: heavy_hitters(df.toDF("count"), "count"), "column 'count' of its own"),
+        (lambda df: top_k(df, "w", by=F.lit(1).alias("rank")), "column 'rank' of its own"),
+        (lambda df: top_k(df, "w", by=F.lit(1).alias("W")), "both called 'w'"),
         (lambda df: heavy_hitters(df, "w", 0), "share is a share in"),
         (lambda df: heavy_hitters(df, "w", 0.1, epsilon=0.1), "must be below share"),
         (lambda df: heavy_hitters(df, "w", 1e-9), "more than 1,000,000,000 counters on each"),

@@ -156,6 +156,8 @@ def test_a_stream_is_tested_before_it_is_learned_and_a_restart_counts_no_batch_t
     first = bayes.fit(spark.createDataFrame(rows[:500], files.ddl), workers=3)
     second = spark.createDataFrame(rows[500:1000], files.ddl).select("label", first.prediction())
     assert learner.history()[1]["right"] == second.where("label = prediction").count()
+    with pytest.raises(SkewlessError, match="learned from batch 2, and this stream is at batch 0"):
+        learner(files.batch(), 0)
     with pytest.raises(SkewlessError, match="another model"):
         NaiveBayes("label", ["a"]).learner(str(tmp_path / "model")).model()
 

@@ -65,17 +65,20 @@ def heavy_hitters(
         )
     count = counting(df, key, by, scheme, workers, seed, results=RESULTS)
     counters = math.ceil(1 / epsilon)
-    fold = WorkerSummaries(count.kind, counters, count.workers_per_key, least_share=share)
+    about = count.about(counters)
+    fold = WorkerSummaries(
+        count.kind, counters, count.workers_per_key, least_share=share, about=about
+    )
 
     def columns(row: Column) -> list[Column]:
         found = row["count"] - row["error"]
         return [
             count.shown(row),
             *(row[name].alias(name) for name in ("count", "error", "total")),
-            (found >= share * row["total"]).alias("sure"),
+            (found / row["total"] >= share).alias("sure"),
         ]
 
-    return count.exploded(count.fold(fold, output_mode), columns).drop("rank")
+    return count.exploded(count.fold(fold, output_mode), columns, ranked=False)
 
 
 def _check_share(what: str, value: Any) -> float:

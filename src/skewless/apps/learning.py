@@ -66,6 +66,19 @@ class LearningFolder:
             )
         return Learned(batches[-1], table.replace_schema_metadata(None), notes)
 
+    def knows(self, batch: int) -> bool:
+        """Whether this batch was learned from: it runs again, for its driver died before it ended.
+
+        Spark runs no batch again but the last: an earlier number is another stream's.
+        """
+        newest = max(self._batches(), default=-1)
+        if newest > batch:
+            raise SkewlessError(
+                f"The folder '{self.folder}' has learned from batch {newest}, and this stream is "
+                f"at batch {batch}: it has another checkpoint; give it a new folder."
+            )
+        return newest == batch
+
     def keep(self, learned: Learned) -> None:
         """Write what is known now, and drop what is too old to be asked for."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)

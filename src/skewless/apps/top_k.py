@@ -46,7 +46,8 @@ def top_k(
     count = counting(df, key, by, scheme, workers, seed)
     if counters is None and not df.isStreaming:
         return _exact_batch(count, key, k)
-    fold = WorkerSummaries(count.kind, counters, count.workers_per_key, most=k)
+    about = count.about(counters)
+    fold = WorkerSummaries(count.kind, counters, count.workers_per_key, most=k, about=about)
 
     def columns(row: Column) -> list[Column]:
         return [count.shown(row), row["count"], row["error"]]

@@ -66,10 +66,12 @@ class Trends(PerKeyFold):
         length_us: int,
         half_life: float,
         smoothing: float,
+        about: str = "",
     ) -> None:
         self.kind, self.k, self.workers_per_key = kind, k, workers_per_key
         self.counters = UNLIMITED if counters is None else counters
         self.length_us, self.half_life, self.smoothing = length_us, half_life, smoothing
+        self.about = about
         self.worker = 0
         number = pa.float64()
         self.result = pa.list_(
@@ -91,7 +93,7 @@ class Trends(PerKeyFold):
 
     def reduce(self, state: Any, *columns: pa.Array) -> dict[int, Trend]:
         """Count each period of the batch, oldest first."""
-        items, identities, periods = columns
+        items, identities, periods = columns[0].cast(self.kind), *columns[1:]
         numbers = periods.to_numpy(zero_copy_only=False)
         for period in np.unique(numbers).tolist():
             mine = pa.array(numbers == period)
@@ -191,7 +193,10 @@ def trending(
         df.where(at.isNotNull()), key, by, scheme, workers, seed, start.alias(PERIOD),
         results=RESULTS,
     )  # fmt: skip
-    fold = Trends(count.kind, counters, count.workers_per_key, k, length_us, half_life, smoothing)
+    fading = length_us, half_life, smoothing
+    fold = Trends(
+        count.kind, counters, count.workers_per_key, k, *fading, about=count.about(counters)
+    )
 
     def columns(row: Column) -> list[Column]:
         start = F.timestamp_micros(row["period"]).alias("period")

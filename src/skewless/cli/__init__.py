@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -43,5 +43,11 @@ def main() -> None:
     try:
         app()
     except SkewlessError as error:
-        typer.secho(f"Error: {error}", fg=typer.colors.RED, err=True)
-        sys.exit(2)
+        _refuse(str(error))
+    except MemoryError as error:
+        _refuse(f"There is not enough memory ({error}): give smaller parameters or fewer workers.")
+
+
+def _refuse(sentence: str) -> NoReturn:
+    typer.secho(f"Error: {sentence}", fg=typer.colors.RED, err=True)
+    sys.exit(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -49,7 +50,7 @@ def path_option(help_text: str) -> Any:
 
 
 def _expanded(text: str | Path) -> Path:
-    return Path(text).expanduser()
+    return Path(os.path.expanduser(text))
 
 
 def console_for(as_json: bool) -> Console:

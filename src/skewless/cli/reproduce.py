@@ -27,6 +27,7 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs."""
+    from skewless.hashing import check_seed
     from skewless.papers import EXPERIMENTS
     from skewless.report.files import make_folder, write_reproduction
     from skewless.report.plots import check_installed
@@ -48,6 +49,7 @@ def reproduce(
         raise SkewlessError(f"The data folder '{data}' {wrong}: give an existing folder.")
     if streams is not None and streams < 1:
         raise SkewlessError(f"The number of streams must be at least 1, not {streams}.")
+    check_seed(seed)
     make_folder(out)
     check_installed()
     with steps_spinner(console, experiment) as step:

@@ -55,9 +55,10 @@ class MachineCode(_Cache):  # type: ignore[misc]
         """Keep what was compiled."""
         for env in cres._find_referenced_environments():
             cres.library.codegen.set_env(env.env_name, env)  # of functions within it
-        if cres.lifted or cres.library.has_dynamic_globals:
-            return  # bound to addresses of this process
         name = self._name(sig, cres.library.codegen)
+        if cres.lifted or cres.library.has_dynamic_globals:
+            STORE.release(name)
+            return  # bound to addresses of this process
         data = dumps(cres._reduce())
         self._used[name] = data
         STORE.put(name, data)

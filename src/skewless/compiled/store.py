@@ -76,13 +76,15 @@ class Store:
         while time.monotonic() < stop_s:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 time.sleep(_POLL_S)
                 continue
+            except OSError:
+                break  # a file system without locks: every process compiles for itself
             self._claims[name] = lock
             found = self.get(name)
             if found is not None:
-                self._release(name)
+                self.release(name)
             return found
         os.close(lock)
         return None
@@ -98,9 +100,10 @@ class Store:
                 self._warn(error)
                 with contextlib.suppress(OSError):
                     part.unlink(missing_ok=True)
-        self._release(name)
+        self.release(name)
 
-    def _release(self, name: str) -> None:
+    def release(self, name: str) -> None:
+        """Let others compile it who wait for this process."""
         lock = self._claims.pop(name, None)
         if lock is not None and self.folder is not None:
             with contextlib.suppress(OSError):

@@ -35,7 +35,7 @@ def names_of(stream: Stream, wanted: Iterable[int]) -> dict[int, str]:
         for number, value in zip(identities(values).tolist(), values, strict=True):
             if number in left:
                 left.discard(number)
-                found[number] = shown(value.as_py())
+                found[number] = shown(_python_value(value))
         if not left:
             break
     return found
@@ -47,6 +47,16 @@ def shown(value: object) -> str:
         return "null"
     text = value.hex() if isinstance(value, bytes) else str(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _python_value(value: pa.Scalar) -> object:
+    """The value; text that is not UTF-8 as far as it is, and times that Python has not as text."""
+    try:
+        return value.as_py()
+    except UnicodeDecodeError:
+        return value.as_buffer().to_pybytes().decode(errors="replace")
+    except (ValueError, OverflowError):
+        return str(value)
 
 
 def _values(stream: Stream) -> Iterator[pa.Array]:

@@ -22,11 +22,11 @@ def duration(seconds: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent, with three figures at most.
 
-    >>> percent(0.4149), percent(0.00123), percent(1)
-    ('41.5 %', '0.123 %', '100 %')
+    >>> percent(0.4149), percent(0.00123), percent(0.9999), percent(12.5)
+    ('41.5 %', '0.123 %', '100 %', '1,250 %')
     """
     value = 100 * share
-    return f"{value:.3g} %" if value < 99.95 else "100 %"
+    return f"{value:.3g} %" if value < 99.95 else f"{value:,.0f} %"
 
 
 def counted(number: int, word: str) -> str:

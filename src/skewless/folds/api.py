@@ -39,20 +39,22 @@ class Fold(ABC):
     """By how much (relative) two results may differ and still count as the same."""
     compares: bool = False
     """Whether values are compared with each other, as bytes if they are text."""
+    _named: bool = False  # by the user
 
     def alias(self, name: str) -> Self:
         """The same fold under another result name."""
         if not isinstance(name, str) or not name:
             raise SkewlessError(f"A fold is renamed to a text that is not empty, not to {name!r}.")
         other = copy.copy(self)
-        other.name = name
+        other.name, other._named = name, True
         return other
 
     def over(self, columns: Sequence[str]) -> Fold:
         """The same fold over columns of these names, which its expressions have got by now."""
         other = copy.copy(self)
         for before, name in zip(self.columns, columns, strict=True):
-            other.name = other.name.replace(before, name)
+            if not self._named:
+                other.name = other.name.replace(before, name)
         other.columns = tuple(columns)
         return other
 
@@ -109,7 +111,7 @@ class Fold(ABC):
         return self.reduce_groups(Groups(np.empty(0, np.int64), 1), nothing)
 
 
-_ABOUT_RESULTS = {"name", "columns", "tolerance", "compares", "overflow_raises"}
+_ABOUT_RESULTS = {"name", "_named", "columns", "tolerance", "compares", "overflow_raises"}
 
 
 def _is_simple(value: Any) -> bool:

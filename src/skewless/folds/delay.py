@@ -32,7 +32,7 @@ class Sleeping(Fold):
         self.fold = fold
         self.delay_ms = check_delay(delay_ms)
         self.speeds = None if speeds is None else check_speeds(speeds)
-        self.name = fold.name
+        self.name, self._named = fold.name, fold._named
         self.columns = fold.columns
         self.tolerance, self.compares = fold.tolerance, fold.compares
 

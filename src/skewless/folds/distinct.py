@@ -119,4 +119,5 @@ def distinct_count(column: Any, lg_registers: int = 12) -> Fold:
         stacklevel=2,
     )
     made = DistinctCount(column, lg_registers)
-    return made.alias(f"distinct_count({made.columns[0]})")
+    made.name = f"distinct_count({made.columns[0]})"
+    return made

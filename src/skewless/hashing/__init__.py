@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from skewless.hashing.family import (
     SALT,
+    check_seed,
     choice_seeds,
     choices,
     first_choice,
@@ -43,6 +44,7 @@ __all__ = [
     "SALT",
     "SPARK_SEED",
     "U64",
+    "check_seed",
     "choice_seeds",
     "choices",
     "first_choice",

@@ -100,11 +100,10 @@ def _hash_column(array: pa.Array, seeds: U64, same_seed: bool) -> U64:
         return seeds
     if array.null_count:
         # Spark leaves the hash of the columns before as it was when this one is null.
-        return np.where(
-            array.is_null().to_numpy(zero_copy_only=False),
-            seeds,
-            _hash_plain(array.fill_null(_any_value(kind)), seeds),
-        )
+        valid = array.is_valid().to_numpy(zero_copy_only=False)
+        hashed = seeds.copy()
+        hashed[valid] = _hash_plain(array.drop_null(), seeds[valid])
+        return hashed
     return _hash_plain(array, seeds)
 
 
@@ -115,7 +114,7 @@ def _hash_dictionary(array: pa.DictionaryArray, seeds: U64) -> U64:
     if not codes.null_count:
         return hashed[codes.to_numpy()]
     hashed = np.append(hashed, np.uint64(SPARK_SEED))
-    return hashed[codes.fill_null(len(words)).to_numpy()]
+    return hashed[codes.cast(pa.int64()).fill_null(len(words)).to_numpy()]
 
 
 def _hash_plain(array: pa.Array, seeds: U64) -> U64:
@@ -165,12 +164,6 @@ def _is_view(kind: pa.DataType) -> bool:
 
 def _is_bytes(kind: pa.DataType) -> bool:
     return pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
-
-
-def _any_value(kind: pa.DataType) -> pa.Scalar:
-    if _is_text(kind) or _is_bytes(kind):
-        return pa.scalar(b"").cast(kind)
-    return pa.scalar(0).cast(kind)
 
 
 def _bits(array: pa.Array, dtype: type[np.signedinteger[Any]]) -> U64:

@@ -25,17 +25,18 @@ SALT = -1  # the literal that salts are hashed with; those of choices are not ne
 
 def choice_seeds(seed: int) -> U64:
     """The hash seeds of the first two choices, u64[2]: the identities of two int literals."""
-    _check_seed(seed)
+    check_seed(seed)
     return of_literals(2 * seed, 2 * seed + 1)
 
 
 def source_seeds(seed: int) -> U64:
     """The hash seed of sources, u64[1], of its own: a key's source says nothing of its choices."""
-    _check_seed(seed)
+    check_seed(seed)
     return of_literals(SALT - 1 - seed)
 
 
-def _check_seed(seed: int) -> None:
+def check_seed(seed: int) -> None:
+    """Refuse a seed that has no literals."""
     if not 0 <= seed < 2**30:
         raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {seed}.")
 

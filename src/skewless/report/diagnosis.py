@@ -66,7 +66,7 @@ def print_log(console: Console, found: LogDiagnosis) -> None:
     took = "" if found.took_s is None else f", {duration(found.took_s)}"
     console.print(
         f"[bold]{escape(printable(found.application or found.path))}[/], Spark "
-        f"{escape(found.spark or 'of unknown version')}{took}: "
+        f"{escape(printable(found.spark or 'of unknown version'))}{took}: "
         f"{counted(len(found.stages), 'stage')} lost {duration(found.lost_s)}."
     )
     rows = [

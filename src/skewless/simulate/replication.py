@@ -85,6 +85,16 @@ class PairCounter:
             self._spill()
 
     def _spill(self) -> None:
+        try:
+            self._write_out()
+        except OSError as error:
+            raise SkewlessError(
+                f"So many pairs of key and worker are counted in temporary files, and these cannot "
+                f"be written ({error.strerror}): make room, or set TMPDIR to a larger disk."
+            ) from None
+        self._clear()
+
+    def _write_out(self) -> None:
         if self._folder is None:
             self._folder = tempfile.TemporaryDirectory(prefix="skewless-pairs-")
         for start in range(0, self._capacity, _BLOCK):
@@ -97,7 +107,6 @@ class PairCounter:
             for part in range(_PARTS):
                 with (Path(self._folder.name) / f"{part}").open("ab") as file:
                     rows[bounds[part] : bounds[part + 1]].tofile(file)
-        self._clear()
 
     @property
     def spilled(self) -> bool:

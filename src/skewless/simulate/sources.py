@@ -53,7 +53,7 @@ class Estimate:
         if text == "global":
             return cls(shared=True)
         kind, _, period = text.partition(":")
-        if kind == "probe" and period.isdigit() and int(period) > 0:
+        if kind == "probe" and period.isdecimal() and int(period) > 0:
             return cls(probe_every=int(period))
         raise SkewlessError(
             f"The load estimate '{text}' is not known: use local, global or probe:T "

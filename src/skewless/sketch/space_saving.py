@@ -48,6 +48,7 @@ I32 = npt.NDArray[np.int32]
 Sums = tuple[float, float, float]  # total, messages, gain
 
 SLACK = 0.125
+MOST_COUNTERS = 100_000_000  # 80 bytes each, with the index
 GAIN_LIMIT = 2.0**100
 _FREE = np.int32(-1)
 _ONE = np.uint64(1)
@@ -95,6 +96,11 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
     """An empty summary; `half_life` is in messages, None for no decay."""
     if capacity < 1:
         raise SkewlessError(f"A summary needs at least 1 counter, not {capacity}.")
+    if capacity > MOST_COUNTERS:
+        raise SkewlessError(
+            f"A summary of {capacity:,} counters, as so many workers or so small an error ask for, "
+            f"takes too much memory: at most {MOST_COUNTERS:,} are kept."
+        )
     if half_life is not None and not half_life >= 1:
         raise SkewlessError(f"A half-life is at least 1 message, not {half_life}.")
     cells = 1 << (8 * capacity - 1).bit_length()

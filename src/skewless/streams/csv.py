@@ -42,8 +42,8 @@ class CommaSeparated(Stream):
     name: ClassVar[str] = "csv"
 
     def __post_init__(self) -> None:
-        if len(self.delimiter) != 1:
-            raise SkewlessError(f"csv:delimiter is one character, not '{self.delimiter}'.")
+        if len(self.delimiter) != 1 or not self.delimiter.isascii():
+            raise SkewlessError(f"csv:delimiter is one ASCII character, not '{self.delimiter}'.")
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
@@ -82,9 +82,19 @@ class CommaSeparated(Stream):
             start = io.BufferedReader(_Start(file, self.path))
             text = io.TextIOWrapper(start, encoding="utf-8-sig", newline="")
             try:
-                return next(csv.reader(text, delimiter=self.delimiter), [])
+                header = next(csv.reader(text, delimiter=self.delimiter), None)
             except csv.Error as error:
                 self._refuse(error)
+        if header == []:
+            raise SkewlessError(
+                f"The first line of '{self.path}' is empty: it must name the columns."
+            )
+        return header or []
+
+    def place(self) -> int:
+        """Which column of the file it is, counted from 1."""
+        header = self._header()
+        return int(self._number(self.column, header)) if header else self.refuse_empty()
 
     def _number(self, column: str, header: list[str]) -> str:
         """The column as the number, counted from 1, that names it below."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,7 +53,7 @@ def refuse_line(path: str) -> NoReturn:
 
 def open_bytes(path: str) -> IO[bytes]:
     """The file's bytes, unzipped if its name or its first bytes say gzip."""
-    place = Path(path).expanduser()
+    place = Path(os.path.expanduser(path))
     with place.open("rb") as file:
         zipped = file.read(2) == _GZIP_MAGIC or place.suffix == ".gz"
     return cast("IO[bytes]", gzip.open(place, "rb")) if zipped else place.open("rb")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +87,7 @@ def _rows_at_once(facts: Any) -> int:
 
 def files_of(path: str) -> list[Path]:
     """The file, or those of a folder but for Spark's own notes in it."""
-    place = Path(path).expanduser()
+    place = Path(os.path.expanduser(path))
     if not place.is_dir():
         return [place]
     found = sorted(

@@ -109,7 +109,7 @@ class TabSeparated(Stream):
 def _column_number(source_column: str | None) -> int:
     if source_column is None:
         return 0
-    if not source_column.isdecimal() or int(source_column) < 1:
+    if not source_column.isdecimal() or not 1 <= int(source_column) < 1 << 31:
         raise SkewlessError(
             f"The source column of a tsv is a number counted from 1, not '{source_column}'."
         )

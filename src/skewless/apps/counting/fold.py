@@ -31,6 +31,7 @@ class WorkerSummaries(PerKeyFold):
     counters: the most that a worker keeps; None for all, and exact counts
     workers_per_key: on how many workers the scheme puts a key at most
     least_share, most: what `finish` gives: items of at least that share, and the first so many
+    about: what the items are, kept with the state of a stream
     """
 
     name = "found"
@@ -43,11 +44,12 @@ class WorkerSummaries(PerKeyFold):
         workers_per_key: int,
         least_share: float = 0.0,
         most: int | None = None,
+        about: str = "",
     ) -> None:
         self.kind = kind
         self.counters = UNLIMITED if counters is None else counters
         self.workers_per_key = workers_per_key
-        self.least_share, self.most = least_share, most
+        self.least_share, self.most, self.about = least_share, most, about
         self.worker = 0
         number = pa.int64()
         item = shown_type(kind)
@@ -67,7 +69,7 @@ class WorkerSummaries(PerKeyFold):
 
     def reduce(self, state: Any, *columns: pa.Array) -> dict[int, ItemSummary]:
         """Count a batch and merge it into this worker's summary."""
-        items, identities = columns
+        items, identities = columns[0].cast(self.kind), columns[1]
         return self.merge(state, {self.worker: counted(identities, items, self.counters)})
 
     def merge(self, a: Any, b: Any) -> dict[int, ItemSummary]:
@@ -92,7 +94,8 @@ def join_workers(a: dict[int, Any], b: dict[int, Any], join: Any) -> dict[int, A
 def rows_of(answer: Answer, least_share: float, most: int | None) -> list[dict[str, Any]]:
     """The first rows of an answer that reach the share."""
     order = ranked(answer.items, answer.counts)
-    order = order[answer.counts[order] >= least_share * answer.total][:most]
+    # 7 of 100 are a share of 0.07, but 0.07 · 100 is more than 7.
+    order = order[answer.counts[order] / max(answer.total, 1) >= least_share][:most]
     items = shown_items(answer.items, order)
     numbers = zip(items, answer.counts[order].tolist(), answer.errors[order].tolist(), strict=True)
     total = round(answer.total)
@@ -111,7 +114,9 @@ def shown_type(kind: pa.DataType) -> pa.DataType:
 def shown_items(items: pa.Array, order: Any) -> list[Any]:
     """The items in this order, as values of the type in which results have them."""
     taken = items.take(pa.array(order))
-    return list(taken.cast(shown_type(taken.type)).to_pylist())
+    taken = taken.cast(shown_type(taken.type))
+    # Spark knows times for which Python has none.
+    return list(taken) if pa.types.is_temporal(taken.type) else list(taken.to_pylist())
 
 
 def ranked(items: pa.Array, scores: Any) -> Any:

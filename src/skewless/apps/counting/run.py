@@ -22,6 +22,7 @@ from skewless.spark.fold.group import MOST_BYTES, MOST_KEYS
 from skewless.spark.fold.merge import merge_by_key
 from skewless.spark.fold.on_workers import fold_on_workers
 from skewless.spark.fold.stream import merge_stream
+from skewless.spark.fold.values import text_of
 from skewless.spark.input.checks import (
     Key,
     check_scheme,
@@ -53,6 +54,7 @@ class Counting:
     scheme: Scheme
     workers: int
     seed: int
+    texts: tuple[str, ...]  # of the item and of what else the fold reads
 
     @property
     def workers_per_key(self) -> int:
@@ -78,12 +80,27 @@ class Counting:
         """The item of a row of the fold's list, under the name and of the type that it had."""
         return row["item"].cast(self.item.dataType).alias(self.item.name)
 
-    def exploded(self, found: DataFrame, columns: Callable[[Column], list[Column]]) -> DataFrame:
-        """A row per element of the fold's list, with its rank from 1 on, best first."""
+    def about(self, counters: int | None) -> str:
+        """What the summaries are of: other ones must not be mixed with them.
+
+        Where counters are few, an item's error is known only if it stays on its workers.
+        """
+        words = ", ".join(self.texts)
+        if counters is None:
+            return words
+        return f"{words} by {self.scheme.spec}, {self.workers} workers, seed {self.seed}"
+
+    def exploded(
+        self,
+        found: DataFrame,
+        columns: Callable[[Column], list[Column]],
+        ranked: bool = True,
+    ) -> DataFrame:
+        """A row per element of the fold's list, best first; with its rank, from 1 on, or not."""
         kept = [column_named(name) for name in found.columns if name not in (_ALL, "found")]
         rows = found.select(*kept, F.posexplode("found").alias("skewless_rank", "skewless_row"))
-        rank = (F.col("skewless_rank") + 1).alias("rank")
-        return rows.select(*kept, rank, *columns(F.col("skewless_row")))
+        rank = [(F.col("skewless_rank") + 1).alias("rank")] if ranked else []
+        return rows.select(*kept, *rank, *columns(F.col("skewless_row")))
 
 
 def counting(
@@ -118,16 +135,22 @@ def counting(
             "takes values without inner structure; cast it to a string first."
         )
     same = name_rule(df)
-    if same(field.name) in map(same, results):
+    # Says now what is wrong with `by`, before our columns are beside the user's.
+    parts = [] if by is None else [part.name for part in group_keys(df, by).fields]
+    for name in (field.name, *parts):
+        if same(name) in map(same, results):
+            raise SkewlessError(
+                f"The result has a column '{name}' of its own: rename the key with .alias(...)."
+            )
+    if same(field.name) in map(same, parts):
         raise SkewlessError(
-            f"The result has a column '{field.name}' of its own: rename the key with .alias(...)."
+            f"The key and by= are both called '{field.name}': rename one with .alias(...)."
         )
-    if by is not None:
-        group_keys(df, by)  # says now what is wrong, before our columns are beside the user's
     hashed = identity(columns, fields).alias(IDENTITY)
     rows = df.select("*", _as_grouped(item, field.dataType).alias(ITEM), hashed, *more)
     count = worker_count(df, workers)
-    return Counting(rows, field, kind, by, made, count, whole("seed", seed))
+    texts = tuple(text_of(df, column) for column in (item, *more))
+    return Counting(rows, field, kind, by, made, count, whole("seed", seed), texts)
 
 
 def _as_grouped(item: Column, kind: DataType) -> Column:

@@ -6,6 +6,7 @@ and all before it.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,7 +34,7 @@ class LogFiles:
 
 def log_files(path: str | Path) -> LogFiles:
     """The log at a path: a file, a rolling folder, or a folder with just one of these in it."""
-    place = Path(path).expanduser()
+    place = Path(os.path.expanduser(path))
     try:
         if not place.is_dir():
             if not place.exists():

@@ -254,7 +254,7 @@ def figure10(setting: Setting) -> Reproduction:
     )
     notes = [
         "Paper: RUN at message 10,690. Here: "
-        + ", ".join(f"{label} {of[label]['first_run']:,}" for label in VARIANTS)
+        + ", ".join(f"{label} {of[label]['first_run'] or 0:,}" for label in VARIANTS)
         + ". Near 10,690 only if η passes at the first comparison of every worker.",
         "Paper: new matrices at message 84,912. Here every worker had sent some by: "
         + ", ".join(f"{label} {of[label]['relearned'] or 0:,}" for label in VARIANTS)

@@ -105,9 +105,14 @@ class Cluster:
     def stages(self) -> F64:
         """The capacities at the start and after each change, of all workers that ever are there.
 
-        One that left has what it had, for what it still has to do.
+        One that left has what it had, for what it still has to do; one that is yet to come has
+        what it will have, for the message with which it comes may arrive a little earlier.
         """
-        stages = [np.ones(self.most_workers)]
-        for given in (self.starting_capacities(), *(np.asarray(c) for _, c in self.changes)):
-            stages.append(np.concatenate([given, stages[-1][given.size :]]))
+        given = [self.starting_capacities(), *(np.asarray(c) for _, c in self.changes)]
+        first = np.ones(self.most_workers)
+        for capacities in reversed(given):
+            first[: capacities.size] = capacities
+        stages = [first]
+        for capacities in given:
+            stages.append(np.concatenate([capacities, stages[-1][capacities.size :]]))
         return np.array(stages[1:], np.float64)

@@ -20,6 +20,7 @@ import numpy as np
 
 from skewless import measures
 from skewless.errors import SkewlessError
+from skewless.hashing import check_seed
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import F64
 from skewless.schemes.loops import specialise
@@ -103,6 +104,7 @@ class QueueRun:
     def __init__(
         self, stream: Stream, scheme: Scheme, cluster: Cluster, seed: int, replication: bool
     ) -> None:
+        check_seed(seed)
         self.stream, self.scheme, self.cluster, self.seed = stream, scheme, cluster, seed
         capacities = cluster.starting_capacities()
         self._costs = costs_of(cluster.costs)

@@ -52,7 +52,11 @@ def _value(df: DataFrame, column: str) -> Value:
         kind = field_of(df, column, _WHAT).dataType
         return Value(F.col(column), column, column, kind)
     (found,), (field,) = row_columns(df, column.column, _WHAT)
+    return Value(found, field.name, text_of(df, found), field.dataType)
+
+
+def text_of(df: DataFrame, column: Column) -> str:
+    """All of an expression in words, also what an alias hides."""
     # Inside of another expression Spark shows an alias together with what it is of.
-    shown = df.select(F.isnull(found)).columns[0]
-    text = shown.removeprefix("(").removesuffix(" IS NULL)")
-    return Value(found, field.name, text, field.dataType)
+    shown = df.select(F.isnull(column)).columns[0]
+    return shown.removeprefix("(").removesuffix(" IS NULL)")

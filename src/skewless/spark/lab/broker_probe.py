@@ -86,8 +86,8 @@ def _connected(brokers: Sequence[Address], ends_s: float) -> socket.socket:
             break
         try:
             connection = socket.create_connection(broker, left_s)
-        except OSError as error:
-            reason = error.strerror or str(error) or type(error).__name__
+        except (OSError, UnicodeError) as error:  # a name that no host can have is no text either
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             continue
         connection.settimeout(max(0.5, ends_s - time.monotonic()))
         return connection

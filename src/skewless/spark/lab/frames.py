@@ -8,6 +8,7 @@ every scheme.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
+from skewless.spark.input.checks import column_named
 from skewless.streams import Stream
 from skewless.streams.csv import CommaSeparated
 from skewless.streams.parquet import Parquet
@@ -50,17 +52,16 @@ def write_keys(
 def _rows_of_file(
     spark: SparkSession, stream: Words | TabSeparated | CommaSeparated | Parquet
 ) -> DataFrame:
-    place = Path(stream.path).expanduser()
+    place = Path(os.path.expanduser(stream.path))
     if not (place.is_file() or (isinstance(stream, Parquet) and place.is_dir())):
         raise SkewlessError(f"There is no file '{stream.path}': check the path.")
     path = str(place)
     if isinstance(stream, Parquet):
-        return spark.read.parquet(path).select(F.col(stream.column).alias("key"))
+        return spark.read.parquet(path).select(column_named(stream.column).alias("key"))
     if isinstance(stream, CommaSeparated):
         table = spark.read.csv(path, header=True, sep=stream.delimiter)
-        named = stream.column in table.columns
-        name = stream.column if named else table.columns[int(stream.column) - 1]
-        return table.select(F.col(name).alias("key"))
+        # By its place: of two columns with one name Spark changes both names.
+        return table.select(column_named(table.columns[stream.place() - 1]).alias("key"))
     text = spark.read.text(path)
     line = F.col("value")
     if isinstance(stream, Words):
