@@ -116,7 +116,7 @@ def on_cluster(
     def act() -> None:
         try:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-                outcome.compare(*run(spark, drawn, number, what, Path(name), outcome.schemes))
+                outcome.compare(*run(spark, drawn, number, what, Path(name), outcome))
         except Exception:
             outcome.broken.append(traceback.format_exc())
 

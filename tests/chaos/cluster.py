@@ -6,6 +6,7 @@ import contextlib
 import os
 import random
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -35,7 +36,7 @@ def start() -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.python.daemon.module": DAEMON,
-        "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
+        "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
         "spark.sql.shuffle.partitions": "4",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "100",

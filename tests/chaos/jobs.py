@@ -16,6 +16,7 @@ from skewless.spark import balanced_map, group, join, learn
 from tests.chaos import data
 from tests.chaos.data import Totals
 from tests.chaos.draw import drawn_setting
+from tests.chaos.outcome import Outcome
 from tests.chaos.streams import (
     LEARNERS,
     RANKED,
@@ -31,6 +32,7 @@ from tests.spark.own_folds import Longest
 
 FILES, ROWS = 2, 600  # rows of a file
 DELAY_MS = 6.0
+GIVEN_UP = "Spark cannot rollback the ResultStage"
 HOWS = ("inner", "left", "right", "full", "left_semi", "left_anti")
 
 
@@ -107,18 +109,18 @@ BATCHES: dict[str, Callable[[Batch], tuple[Totals, Totals]]] = {
 
 
 def batch_round(
-    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, schemes: set[str]
+    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, outcome: Outcome
 ) -> Any:
     """One batch job."""
     for file in range(FILES):
         data.put(folder, file, ROWS)
     setting = drawn_setting(drawn, what, number)
-    schemes.add(setting.scheme)
-    return BATCHES[what](Batch(spark, folder, setting))
+    outcome.schemes.add(setting.scheme)
+    return until_spark_does_it(lambda: BATCHES[what](Batch(spark, folder, setting)), outcome)
 
 
 def stream_round(
-    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, schemes: set[str]
+    spark: Any, drawn: random.Random, number: int, what: str, folder: Path, outcome: Outcome
 ) -> Any:
     """A stream that is started again for each file, where that is allowed with another setting."""
     setting = drawn_setting(drawn, what, number, delay_ms=DELAY_MS)
@@ -126,7 +128,22 @@ def stream_round(
         data.put(folder, file, ROWS)
         if file and what not in ("per_worker", *LEARNERS):
             setting = drawn_setting(drawn, what, number + file, delay_ms=DELAY_MS, before=setting)
-        schemes.add(setting.scheme)
+        outcome.schemes.add(setting.scheme)
         stream = Stream(spark, folder, setting)
-        stream.run()
+        until_spark_does_it(stream.run, outcome)
     return stream.totals()
+
+
+def until_spark_does_it(act: Callable[[], Any], outcome: Outcome) -> Any:
+    """Do it again where Spark gave up, as a user would.
+
+    If what a shuffle lost comes out otherwise, Spark computes again what followed; it cannot where
+    some of the results have left it already, and ends the job with an error.
+    """
+    while True:
+        try:
+            return act()
+        except Exception as error:
+            if GIVEN_UP not in str(error):
+                raise
+            outcome.faults["job that Spark gave up, run again"] += 1
