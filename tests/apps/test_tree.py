@@ -79,7 +79,7 @@ SETS = {
 @pytest.mark.parametrize("name", SETS)
 def test_accuracy_is_within_a_point_of_scikit_learns_tree_of_the_same_depth(name):
     if name == "kdd" and not KDD.is_file():
-        pytest.skip("the file is not here")
+        pytest.skip("the real streams are not part of the repository")
     load, splits = SETS[name]  # few rows to test on need many splits: one row is half a point
     x, y = load()
     gaps = []

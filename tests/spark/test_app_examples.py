@@ -29,7 +29,7 @@ def file_of(name, real):
         return None
     path = DATA / FILES[name]
     if not path.is_file():
-        pytest.skip("the file is not here")
+        pytest.skip("the real streams are not part of the repository")
     return str(path)
 
 

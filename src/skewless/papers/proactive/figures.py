@@ -254,10 +254,10 @@ def figure10(setting: Setting) -> Reproduction:
     )
     notes = [
         "Paper: RUN at message 10,690. Here: "
-        + ", ".join(f"{label} {of[label]['first_run'] or 0:,}" for label in VARIANTS)
+        + ", ".join(f"{label} {_reached(of[label]['first_run'])}" for label in VARIANTS)
         + ". Near 10,690 only if η passes at the first comparison of every worker.",
         "Paper: new matrices at message 84,912. Here every worker had sent some by: "
-        + ", ".join(f"{label} {of[label]['relearned'] or 0:,}" for label in VARIANTS)
+        + ", ".join(f"{label} {_reached(of[label]['relearned'])}" for label in VARIANTS)
         + ". Those on their way at the change still tell old costs, so recovery takes longer.",
         "Mean completion time (ms) over the last 25,000 messages before the change, the 10,000 "
         "after it and the last 25,000: "
@@ -282,3 +282,7 @@ def figure10(setting: Setting) -> Reproduction:
         [panel],
         notes,
     )
+
+
+def _reached(message: int | None) -> str:
+    return "never" if message is None else f"{message:,}"
