@@ -151,9 +151,7 @@ def main() -> None:
                     times[name].append(taken)
         base = statistics.median(times["Spark's repartition"])
         print(f"{given.rows:,} rows, {given.workers} workers, seed {seed}")
-        print(
-            f"{plan.head_keys.size} hot keys learned from a tenth of the rows, {learning_s:.1f} s"
-        )
+        print(f"{plan.hot_keys} hot keys learned from a tenth of the rows, {learning_s:.1f} s")
         for name, taken_s in times.items():
             median = statistics.median(taken_s)
             speed = given.rows / median / 1e6

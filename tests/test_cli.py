@@ -1,10 +1,12 @@
 """The command line as a user meets it: contract, exit codes, one sentence per mistake."""
 
+import csv
 import json
 import subprocess
 import sys
 
 import pytest
+from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from skewless.cli import app, main
@@ -32,6 +34,18 @@ def sentence(capsys, monkeypatch, *arguments):
     assert printed.out == ""
     assert printed.err.count("\n") == 1
     return printed.err
+
+
+@pytest.fixture
+def no_work(monkeypatch):
+    """Neither Spark nor an experiment may be started."""
+
+    def forbidden(*_, **__):
+        raise AssertionError("The work began before the mistake was found.")
+
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", forbidden)
+    for name in EXPERIMENTS:
+        monkeypatch.setitem(EXPERIMENTS, name, forbidden)
 
 
 def test_simulate_json_has_the_contract_s_fields_and_nothing_else_on_stdout():
@@ -113,6 +127,8 @@ def test_reproduce_writes_csv_and_png_and_says_what_was_seen(tmp_path):
     assert result.exit_code == 0, result.output
     seen = json.loads(result.stdout)
     assert seen["holds"]
+    with (tmp_path / "partial-fig6.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(seen["rows"]) > 0
     assert {p.name for p in tmp_path.iterdir()} == {"partial-fig6.csv", "partial-fig6.png"}
     assert (tmp_path / "partial-fig6.png").read_bytes().startswith(b"\x89PNG")
 
@@ -158,6 +174,7 @@ def test_reproduce_needs_a_stream(capsys, monkeypatch, streams):
         ["run", "--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"],
     ],
 )
+@pytest.mark.usefixtures("no_work")
 def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
     capsys, monkeypatch, tmp_path, command
 ):
@@ -177,6 +194,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
+@pytest.mark.usefixtures("no_work")
 def test_run_refuses_before_spark_starts(capsys, monkeypatch, options, says):
     command = ["run", "--scheme", "key", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
     assert says in sentence(capsys, monkeypatch, *command, *options)
@@ -200,6 +218,7 @@ def test_run_needs_neither_a_scheme_nor_a_number_of_workers(capsys, monkeypatch)
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
+@pytest.mark.usefixtures("no_work")
 def test_compare_refuses_before_spark_starts(capsys, monkeypatch, options, says):
     command = ["compare", "--stream", "zipf:z=1,keys=9,messages=9"]
     given = {"--schemes": "key", "--workers": "2"} | {options[0]: options[1]}
@@ -207,6 +226,7 @@ def test_compare_refuses_before_spark_starts(capsys, monkeypatch, options, says)
     assert says in sentence(capsys, monkeypatch, *command, *arguments)
 
 
+@pytest.mark.usefixtures("no_work")
 def test_a_file_is_no_folder(capsys, monkeypatch, tmp_path):
     file = tmp_path / "words.txt"
     file.write_text("a b")
@@ -216,6 +236,7 @@ def test_a_file_is_no_folder(capsys, monkeypatch, tmp_path):
     assert "is a file: give an existing folder" in sentence(capsys, monkeypatch, *reproduce)
 
 
+@pytest.mark.usefixtures("no_work")
 def test_reproduce_asks_for_what_draws_before_it_computes(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     command = ["reproduce", "partial-fig6", "--out", str(tmp_path)]

@@ -18,7 +18,7 @@ from pyspark import cloudpickle
 
 import skewless
 from skewless.compiled import compiled, inlined
-from skewless.compiled.cache import ROOMS, digest_of_sources
+from skewless.compiled.cache import ROOMS
 from skewless.compiled.outside import from_outside
 from skewless.compiled.shipping import Shipment
 from skewless.compiled.store import Store
@@ -88,8 +88,17 @@ def test_nothing_is_compiled_but_through_the_three_decorators():
     assert [p.relative_to(PACKAGE).as_posix() for p in users] == ["compiled/build.py"]
 
 
-def test_the_digest_follows_the_sources():
-    assert digest_of_sources() == digest_of_sources.__wrapped__()
+def test_the_digest_follows_the_sources(installed):
+    printed = "from skewless.compiled.cache import digest_of_sources; print(digest_of_sources())"
+    before = python(printed, installed)
+    assert before == python(printed, installed)
+    kernels = installed / "skewless" / "schemes" / "partial.py"
+    source = kernels.read_text()
+    kernels.write_text(source + "# changed\n")
+    try:
+        assert python(printed, installed) != before
+    finally:
+        kernels.write_text(source)
 
 
 def test_machine_code_is_kept_where_the_user_says(installed, tmp_path):
@@ -200,12 +209,13 @@ def test_a_read_only_installation_and_no_home(installed, tmp_path):
 def test_a_folder_that_others_can_write_to_is_left_alone(tmp_path, monkeypatch):
     folder = tmp_path / "skewless"
     folder.mkdir()
-    folder.chmod(folder.stat().st_mode | stat.S_IWOTH)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    store = Store()
-    assert store.folder != folder
-    (folder / "entry").write_bytes(b"x" * 40)
-    assert store.get("entry") is None
+    Store().put("entry", b"code")
+    assert (folder / "entry").is_file()
+    assert Store().get("entry") == b"code"
+    folder.chmod(folder.stat().st_mode | stat.S_IWOTH)
+    assert Store().folder != folder
+    assert Store().get("entry") is None
 
 
 def test_where_files_cannot_be_locked_nobody_waits(tmp_path, monkeypatch):

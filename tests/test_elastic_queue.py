@@ -69,7 +69,16 @@ def test_a_queue_that_fills_after_a_loss_of_workers_takes_time_to_recover():
     seen = queue(stream, "shuffle", Cluster(8, 0.5, changes=changes))
     lost, back = seen.changes
     assert lost["recovery"] is None
-    assert back["recovery"] > 0
+    back_at = 21_000 * seen.elapsed / 60_000
+    series = seen.series
+    late = series.times[(series.messages > 21_000) & (series.queues.max(axis=1) > 4)]
+    assert back["recovery"] == pytest.approx(late.max() - back_at, rel=0.2)
+
+
+def test_where_nothing_waits_there_is_nothing_to_recover_from():
+    cluster = Cluster(4, 0.1, changes=[(2000, [1.0] * 5)])
+    stream = "zipf:z=0,keys=100,messages=4000"
+    assert queue(stream, "shuffle", cluster).changes[0]["recovery"] == 0
 
 
 def test_a_scheme_that_learned_the_whole_stream_is_refused():

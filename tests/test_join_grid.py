@@ -148,13 +148,16 @@ def test_without_certainty_only_sides_whose_partners_may_be_dropped_are_split():
 
 
 def test_all_spellings_of_spark_are_known():
-    spellings = (
-        "inner cross outer full fullouter full_outer left leftouter left_outer right rightouter "
-        "right_outer semi leftsemi left_semi anti leftanti left_anti LEFT_OUTER"
-    )
-    assert {kind_of(s).name for s in spellings.split()} == {
-        "inner", "full", "left", "right", "left_semi", "left_anti"
-    }  # fmt: skip
+    spellings = {
+        "inner": "inner cross",
+        "full": "outer full fullouter full_outer",
+        "left": "left leftouter left_outer LEFT_OUTER",
+        "right": "right rightouter right_outer",
+        "left_semi": "semi leftsemi left_semi",
+        "left_anti": "anti leftanti left_anti",
+    }
+    for name, spelled in spellings.items():
+        assert {kind_of(s).name for s in spelled.split()} == {name}
 
 
 def test_a_key_with_one_partner_is_split_on_one_side_whatever_the_partitions():

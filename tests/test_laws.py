@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from skewless.schemes import SCHEMES, Feedback, Scheme, check_scheme, scheme_of
 from skewless.schemes.api import TRUE_LOAD, hear_nothing, serve_silently
 from skewless.schemes.check import arrays_of, same_state, send, skewed, walk
+from skewless.schemes.graded import GAIN, MEAN
 from tests.golden.routes import SMALL, name_of
 from tests.naive import TWINS
 from tests.naive.graded_planned import salt_hash
-from tests.naive.hashing import choice_hash, scale
+from tests.naive.hashing import choice_hash, choices, scale
 
 EVERY = sorted(SMALL.get(name, name) for name in SCHEMES)
 DEFAULTS = sorted(SMALL)
@@ -235,6 +236,38 @@ def test_a_worker_that_is_heard_to_be_full_gets_few_new_keys(name):
     # New keys: some schemes remember where the old ones are.
     after, _ = send(scheme, plan, tally, keys[300:] + np.uint64(1000), start=300)
     assert (after == full).sum() < (before == full).sum() / 2
+
+
+@pytest.mark.parametrize("workers", [20, 200])
+def test_searches_of_d_choices_follow_loads_that_were_heard(workers):
+    scheme = scheme_of("d-choices:refresh=500")  # with 200 workers it remembers where it searched
+    plan = scheme.plan(workers, 0)
+    _, tally = send(scheme, plan, scheme.tally(plan, 0), skewed(2000, 0))
+    own = choices(0, workers, int(tally.choices[0]), 0)
+    for load, worker in enumerate(own[::-1]):
+        scheme.hear(plan, tally, worker, TRUE_LOAD, np.array([float(load)]), 0.0)
+    loads = tally.loads.copy()
+    for _ in range(30):
+        expected = min(own, key=lambda worker: loads[worker])
+        loads[expected] += 1
+        assert scheme.choose(plan, tally, np.uint64(0), 1.0, 0.0) == expected
+
+
+def test_graded_hears_loads_per_capacity():
+    scheme = scheme_of("graded")
+    plan = scheme.plan(4, 0, np.array([3.0, 1.0, 1.0, 1.0]))
+    tally = scheme.tally(plan, 0)
+    scheme.hear(plan, tally, 0, TRUE_LOAD, np.array([10.0]), 0.0)
+    assert tally.sums[MEAN] == pytest.approx(tally.sums[GAIN] * 10 * 2 / 4)
+
+
+@pytest.mark.parametrize("name", ["porc", "bounded-hash"])
+def test_the_least_loaded_takes_a_message_for_which_rounding_leaves_no_room(name):
+    scheme = scheme_of(f"{name}:epsilon=0")
+    plan = scheme.plan(3, 0)
+    tally = scheme.tally(plan, 0)
+    tally.loads[:], tally.total[0] = [5, 5, 4], 2
+    assert scheme.choose(plan, tally, np.uint64(1), 1.0, 0.0) == 2
 
 
 def test_small_parameters_leave_the_beginning_behind():

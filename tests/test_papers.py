@@ -6,7 +6,7 @@ import pytest
 from skewless.papers import EXPERIMENTS
 from skewless.papers.distribution_aware.on_spark import soccer
 from skewless.papers.distribution_aware.runs import TO_JUDGE, Run, draw, judge
-from skewless.results import Setting
+from skewless.results import Setting, at_least, at_most, between
 
 QUICK = (
     "distribution-aware-table1",
@@ -24,10 +24,20 @@ def test_what_must_be_seen_is_seen_in_the_quick_size(name):
     done = []
     result = EXPERIMENTS[name](Setting(quick=True, step=done.append))
     assert result.name == name
+    assert result.checks
     assert result.holds, [check for check in result.checks if not check.holds]
     assert result.rows
     assert result.panels
     assert done
+
+
+def test_a_figure_out_of_bounds_does_not_hold():
+    assert at_least("x", 2.0, 2.0).holds
+    assert not at_least("x", 1.0, 2.0).holds
+    assert not at_most("x", 3.0, 2.0).holds
+    assert [between("x", seen, 1.0, 2.0).holds for seen in (0.9, 1.0, 2.0, 2.1)] == [
+        False, True, True, False
+    ]  # fmt: skip
 
 
 def test_as_many_streams_as_asked_for():

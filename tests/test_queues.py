@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
+from skewless.schemes.graded_planned import PlannedGradedChoices
 from skewless.simulate.queue.costs import costs_of, poisson_times
 from skewless.simulate.queue.run import Cluster, queue
 from skewless.simulate.queue.series import LatencyHistogram
 from skewless.simulate.queue.wire import new_wire, receive, send
+from skewless.sketch.key_table import key_table
 from skewless.streams import Chunk, Stream, stream_of
 from tests.naive import queues as naive
 
@@ -234,12 +236,50 @@ def test_a_keys_cost_is_the_value_its_hash_picks():
     assert set(np.round(geometric, 9)) == {1, 2, 4, 8}
 
 
+def test_rooms_that_are_outgrown_change_nothing(monkeypatch):
+    keys = skewed(3, 3000, keys=700)
+    cluster = Cluster(4, 0.9, 3, delay=200.0, merge_every=40.0, merge_cost=0.3)
+
+    def seen(wire, pairs):
+        monkeypatch.setattr("skewless.simulate.queue.run._WIRE", wire)
+        monkeypatch.setattr("skewless.simulate.queue.run.key_table", lambda: key_table(pairs))
+        found = queue(Listed(keys), "consistent:slot=2,virtual=3", cluster).as_json()
+        return {name: value for name, value in found.items() if name != "messages_per_second"}
+
+    assert seen(2, 512) == seen(1 << 16, 1 << 16)
+
+
+def test_capacities_count_in_the_imbalance():
+    cluster = Cluster(3, 0.9, capacities=[2.0, 1.0, 1.0])
+    seen = queue("zipf:z=1.0,keys=500,messages=20000", "full-knowledge", cluster).balance
+    fullest = max(seen.loads[0] / 2, *seen.loads[1:])
+    assert seen.percent_imbalance == pytest.approx(100 * (fullest / 5000 - 1), abs=0.01)
+    assert seen.imbalance < 0.01
+
+
+def test_plans_are_told_what_was_served_since_the_one_before():
+    told = []
+
+    @dataclass(frozen=True)
+    class Listening(PlannedGradedChoices):
+        def replan(self, plan, report, feedback):
+            told.append((feedback.served.sum(), feedback.busy_s.sum()))
+            return super().replan(plan, report, feedback)
+
+    scheme = Listening(learn=1000, relearn=1000)
+    queue("zipf:z=1,keys=100,messages=4000", scheme, Cluster(4, 0.5))
+    assert len(told) >= 3
+    assert np.array(told) == pytest.approx(1000, abs=20)
+
+
 def test_the_offered_load_is_met_whatever_the_costs():
     for costs in ("evenly:min=1,max=64,values=64", "geometric:min=1,max=9,values=3", "exponential"):
         cluster = Cluster(4, 0.8, capacities=[1, 2, 3, 4], costs=costs)
-        seen = queue("zipf:z=1.5,keys=1000,messages=100000", "shuffle", cluster)
-        work = costs_of(costs).average(stream_of("zipf:z=1.5,keys=1000,messages=100000"), 0) * 1e5
-        assert work / seen.elapsed == pytest.approx(0.8 * 10, rel=0.001)
+        stream = stream_of("zipf:z=1.5,keys=1000,messages=100000")
+        seen = queue(stream, "shuffle", cluster)
+        keys = np.concatenate([chunk.keys for chunk in stream.chunks(0)])
+        work = costs_of(costs).of(keys, 0, 0).sum()
+        assert work / seen.elapsed == pytest.approx(0.8 * 10, rel=0.01)
 
 
 def test_memory_does_not_grow_with_the_stream():

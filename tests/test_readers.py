@@ -49,6 +49,8 @@ def _block_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if request.param == "tiny blocks":
         monkeypatch.setattr(files, "BLOCK_BYTES", 5)
         monkeypatch.setattr(streams_api, "CHUNK_MESSAGES", 3)
+        monkeypatch.setattr("skewless.streams.parquet.CHUNK_MESSAGES", 3)
+        monkeypatch.setattr("skewless.streams.csv.BLOCK_BYTES", 64)
 
 
 @same_file

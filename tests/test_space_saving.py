@@ -142,6 +142,8 @@ def test_a_preloaded_summary_knows_its_keys_and_the_total():
     keys, counts = heavy_hitters(summarise(summary), 0.2)
     assert keys.tolist() == [3]
     assert counts.tolist() == [30.0]
+    preload(summary, np.array([5], np.uint64), np.array([60.0]), 100.0)
+    assert heavy_hitters(summarise(summary), 0.01)[0].tolist() == [5, 3, 4]  # hottest first
 
 
 def test_all_messages_of_one_key_are_counted_exactly_in_one_counter():

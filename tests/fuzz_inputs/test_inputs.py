@@ -17,13 +17,15 @@ from skewless import route
 from skewless.apps.learning import Learned, LearningFolder
 from skewless.errors import SkewlessError
 from skewless.schemes import SCHEMES, scheme_of
+from skewless.schemes.parts.learning import faded_messages
 from skewless.spark.adapt.facts import StateFacts
 from skewless.spark.join.plan import JoinPlan
-from skewless.spark.report.codec import UnreadableError, pack, unpack
+from skewless.spark.report.codec import UnreadableError, flatten, pack, unpack
 from skewless.spark.report.source import source_report, source_reports
 from skewless.spec import parameters
 from skewless.streams import stream_of
 from tests.fuzz_inputs.__main__ import fuzz
+from tests.fuzz_inputs.mutate import ODD_NUMBERS
 from tests.fuzz_inputs.stored import join_plan, learned
 from tests.fuzz_inputs.trial import Trials
 
@@ -45,11 +47,17 @@ def test_a_defect_would_be_seen():
     assert trials.counts["defect"] == 2
 
 
-@given(
-    st.sampled_from(sorted(SCHEMES)),
-    st.dictionaries(st.sampled_from(PARAMETERS) | st.text(max_size=5), st.text(max_size=8)),
-)
-def test_any_spec_string_is_a_scheme_or_one_sentence(name, values):
+def values_of(name):
+    """A scheme and values of its own parameters, and of others."""
+    own = [parameter["name"] for parameter in parameters(SCHEMES[name])]
+    named = st.sampled_from(own or PARAMETERS) | st.sampled_from(PARAMETERS) | st.text(max_size=5)
+    value = st.sampled_from(("1", "2", "0.5", "100", *ODD_NUMBERS)) | st.text(max_size=8)
+    return st.tuples(st.just(name), st.dictionaries(named, value, max_size=3))
+
+
+@given(st.sampled_from(sorted(SCHEMES)).flatmap(values_of))
+def test_any_spec_string_is_a_scheme_or_one_sentence(given):
+    name, values = given
     text = name + ":" + ",".join(f"{param}={value}" for param, value in values.items())
     trials = Trials("specs")
     trials.run(lambda: scheme_of(text), text)
@@ -65,8 +73,9 @@ def test_bytes_put_into_packed_arrays_are_refused_or_leave_them_as_they_were(new
     start, stop = sorted((at % len(data), gone % len(data)))
     changed = data[:start] + new + data[stop:]
     try:
-        facts, _ = unpack(changed, PLAN, REPORT)
+        facts, arrays = unpack(changed, PLAN, REPORT)
         assert facts == {"format": 1}
+        assert all(map(np.array_equal, flatten(tuple(arrays)), flatten((PLAN, REPORT))))
     except UnreadableError:
         assert changed != data
 
@@ -103,9 +112,15 @@ def test_whole_numbers_are_those_that_kernels_count_with():
 
 
 def test_a_half_life_without_end_fades_nothing():
-    keys = np.arange(40, dtype=np.uint64) % 7
+    keys = (np.arange(400, dtype=np.uint64) ** 2) % 37
     routed = route(keys, "graded-planned:learn=12,relearn=12,half_life=1e300", 3)
     assert routed.size == keys.size
+    report = learned("graded-planned")[2]
+    for half_life in (1e15, 1e300, float("inf")):
+        assert faded_messages(report, half_life) == pytest.approx(report.messages[0])
+    ages = np.arange(int(report.messages[0] / report.sources[0]))
+    faded = report.sources[0] * (0.5 ** (ages / 50)).sum()
+    assert faded_messages(report, 50) == pytest.approx(faded)
 
 
 def test_counters_that_would_fill_the_memory_are_refused():

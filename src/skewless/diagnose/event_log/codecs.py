@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
+import xxhash
 
 from skewless.errors import SkewlessError
 
@@ -22,6 +23,7 @@ _FOREIGN = {b"\x82SNAPPY\x00": "snappy", b"ZV": "lzf"}
 _BLOCK_BYTES = 1 << 18
 _HEADER = struct.Struct("<8sBiii")  # magic, token, compressed, original, checksum
 _STORED, _COMPRESSED = 0x10, 0x20
+_CHECKSUM_SEED, _CHECKSUM_BITS = 0x9747B28C, 0x0FFFFFFF  # as lz4-java has them
 _LARGEST_BLOCK = 1 << 26  # lz4-java writes at most 32 MiB
 _LONGEST_LINE = 1 << 28
 
@@ -97,7 +99,7 @@ def _lz4_java(file: IO[bytes]) -> Iterator[bytes]:
     while header := file.read(_HEADER.size):
         if len(header) < _HEADER.size:
             raise Cut
-        magic, token, compressed, original, _ = _HEADER.unpack(header)
+        magic, token, compressed, original, checksum = _HEADER.unpack(header)
         method = token & 0xF0
         sizes_hold = 0 <= compressed <= _LARGEST_BLOCK and 0 <= original <= _LARGEST_BLOCK
         if magic != _LZ4_JAVA or method not in (_STORED, _COMPRESSED) or not sizes_hold:
@@ -108,9 +110,12 @@ def _lz4_java(file: IO[bytes]) -> Iterator[bytes]:
         if not original:
             continue
         try:
-            yield data if method == _STORED else codec.decompress(data, original, asbytes=True)
+            block = data if method == _STORED else codec.decompress(data, original, asbytes=True)
         except (OSError, pa.ArrowException) as error:
             raise Cut from error
+        if xxhash.xxh32_intdigest(block, seed=_CHECKSUM_SEED) & _CHECKSUM_BITS != checksum:
+            raise Cut
+        yield block
 
 
 def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:

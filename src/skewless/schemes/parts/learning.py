@@ -6,6 +6,7 @@ that remembers earlier epochs has `known` and `known_buckets`.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,10 +72,11 @@ def faded_messages(report: LearningReport, half_life: float | None) -> float:
     """How many messages the report's total stands for: with a half-life, older ones count less."""
     if half_life is None:
         return float(report.messages[0])
-    kept, sources = 0.5 ** (1 / half_life), float(report.sources[0])
-    if kept == 1:  # so long that nothing fades
+    rate, sources = math.log(2) / half_life, float(report.sources[0])
+    if rate == 0:  # so long that nothing fades
         return float(report.messages[0])
-    return sources * (1 - kept ** (float(report.messages[0]) / sources)) / (1 - kept)
+    each = float(report.messages[0]) / sources
+    return sources * math.expm1(-rate * each) / math.expm1(-rate)
 
 
 def remember(
