@@ -17,6 +17,7 @@ from skewless.schemes import Feedback, scheme_of
 from skewless.spark.adapt.control import Control
 from skewless.spark.adapt.facts import StateFacts
 from skewless.spark.adapt.plans import Learned, StreamFolder, empty_report, stream_folder
+from skewless.spark.report.codec import flatten
 from tests.chaos.outcome import Outcome
 
 SPECS = ("d-choices", "dynamic:rate=50,keys=50", "graded", "partial", "distribution-aware:learn=9")
@@ -41,16 +42,20 @@ def learned(folder: Path, spec: str, drawn: random.Random) -> StreamFolder:
     return mine
 
 
-def restart(folder: StreamFolder) -> None:
-    """All that a restart reads and writes."""
+def restart(folder: StreamFolder) -> list[str]:
+    """All that a restart reads and writes; what batches run with that began before, as text."""
     mine = stream_folder(folder.checkpoint, folder.scheme, folder.workers, folder.seed).resume()
     mine.claim_state(FACTS)
     Control(mine).begin(mine.first_plan())
+    read = []
     for batch in (2, 3, 4):
         found = mine.settle(batch)
         mine.used(batch), mine.before(batch)
         assert found.loads.size == mine.workers, "a plan for other workers"
         mine.write(batch + 1, found)
+        if batch < 4:  # the last runs with what was just written
+            read += [repr(np.asarray(part).tolist()) for part in flatten(found)]
+    return read
 
 
 def damage(path: Path, drawn: random.Random) -> str:
@@ -83,17 +88,27 @@ def damaged_files(drawn: random.Random, count: int = 50) -> Outcome:
     with tempfile.TemporaryDirectory() as name:
         folder = learned(Path(name), drawn.choice(SPECS), drawn)
         whole = {p: p.read_bytes() for p in folder.base.rglob("*") if p.is_file()}
+        expected = restart(folder)
+        _put_back(folder, whole)
         for _ in range(count):
             victim = drawn.choice(sorted(whole))
             outcome.faults[damage(victim, drawn)] += 1
-            attempt(outcome, lambda: restart(folder))
-            for path in folder.base.rglob("*"):
-                if path.is_file() and path not in whole:
-                    path.unlink()
-            for path, data in whole.items():
-                path.write_bytes(data)
+            read: list[str] = []
+            fine = attempt(outcome, lambda read=read: read.extend(restart(folder)))
+            # Another number in a file of facts may be another setting; a plan has a checksum.
+            if fine and victim.suffix == ".npz" and read != expected:
+                outcome.broken.append(f"{victim} was misread")
+            _put_back(folder, whole)
         restart(folder)
     return outcome
+
+
+def _put_back(folder: StreamFolder, whole: dict[Path, bytes]) -> None:
+    for path in folder.base.rglob("*"):
+        if path.is_file() and path not in whole:
+            path.unlink()
+    for path, data in whole.items():
+        path.write_bytes(data)
 
 
 @contextlib.contextmanager

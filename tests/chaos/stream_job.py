@@ -16,9 +16,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from skewless.apps import learning
-from skewless.spark.adapt import plans
+from skewless.spark.adapt import files
 from tests.chaos.cluster import DAEMON, SHORT_LIVED
 from tests.chaos.streams import Setting, Stream, pause
+
+NAMING = (files, learning)  # all that write plans and models
 
 
 class Watched:
@@ -43,6 +45,12 @@ class Watched:
     def replace(self, part: Path, target: Path) -> None:
         self._before("learned", target)
         os.replace(part, target)
+
+
+def watch(watched: Watched) -> None:
+    """Let the modules that give files their names do so by way of this one."""
+    for module in NAMING:
+        module.os = watched
 
 
 def session(connect: bool) -> SparkSession:
@@ -70,7 +78,7 @@ def session(connect: bool) -> SparkSession:
 
 def main(folder: Path) -> None:
     setting = Setting.load(folder)
-    plans.os = learning.os = Watched(folder, setting)
+    watch(Watched(folder, setting))
     spark = session(setting.connect)
     stream = Stream(spark, folder, setting)
     stream.run()

@@ -8,21 +8,53 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from tests.chaos import damage
-from tests.chaos.__main__ import files
+from skewless.apps.learning import Learned, LearningFolder
+from tests.chaos import damage, stream_job
 from tests.chaos.outcome import Outcome, table
+from tests.chaos.streams import Setting
 from tests.faults.test_faults import kill
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_damaged_files_and_bad_disks_give_one_sentence_or_do_no_harm():
-    found = files(seed=1)
+def test_damaged_files_give_one_sentence_or_do_no_harm():
+    drawn = random.Random(1)
+    found = [damage.damaged_files(drawn, 25) for _ in range(8)]
     assert [outcome for outcome in found if not outcome.good] == []
     faults = sum((outcome.faults for outcome in found), Outcome("").faults)
     assert faults["flipped bit"] + faults["truncated file"] == 200
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bad_disks_give_one_sentence_or_do_no_harm(seed):
+    try:
+        found = damage.bad_disks(random.Random(seed))
+    except PermissionError as error:
+        pytest.skip(f"no disk may be mounted here: {error}")
+    assert found.broken == []
+    assert found.faults == {"full disk": 1, "read-only disk": 1}
+
+
+def test_plans_and_models_are_about_to_get_their_names_when_a_driver_stops(tmp_path, monkeypatch):
+    seen = []
+
+    def pause(folder, setting, where, batch):
+        there = {"plan": f"c/skewless/plans/{batch}.npz", "learned": f"m/{batch}.arrow"}[where]
+        seen.append((where, batch, (tmp_path / there).exists()))
+
+    monkeypatch.setattr(stream_job, "pause", pause)
+    for module in stream_job.NAMING:
+        monkeypatch.setattr(module, "os", os)  # puts it back in the end
+    stream_job.watch(stream_job.Watched(tmp_path, Setting("fold")))
+    damage.learned(tmp_path / "c", "d-choices", random.Random(1))
+    model = LearningFolder(str(tmp_path / "m"), {})
+    model.keep(Learned(5, pa.table({"n": [1]}), {}))
+    assert seen == [*(("plan", n, False) for n in range(4)), ("learned", 5, False)]
+    assert (tmp_path / "c/skewless/plans/3.npz").exists()
+    assert model.newest().batch == 5
 
 
 def test_a_traceback_would_be_seen():
@@ -76,4 +108,4 @@ def test_a_round_on_a_cluster_is_exact_although_processes_are_killed(tmp_path):
     said = (tmp_path / "log.txt").read_text()
     assert code == 0, said[-3000:]
     assert ": ok" in said
-    assert ": {}: ok" not in said, "nothing was hit"
+    assert ": no faults:" not in said, "nothing was hit amid its work"

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.errors import SkewlessError
+from skewless.folds.numbers import Sum
+from skewless.schemes import scheme_of
 from skewless.spark import group, learn, repartition, route
+from skewless.spark.adapt.plans import stream_folder
 from tests.spark.streams import run_again
 
 
@@ -87,28 +92,58 @@ def test_folds_are_exact_whatever_rows_cost(rows):
         assert counted.columns == ["key", "count", "sum(id)"]
 
 
+class OnWorker(Sum):
+    """The sum over the rows that one worker gets."""
+
+    def __init__(self, column, worker):
+        super().__init__(column)
+        self.worker, self.here, self.name = worker, None, f"worker {worker}"
+
+    def on_worker(self, worker):
+        mine = copy.copy(self)
+        mine.here = worker
+        return mine
+
+    def reduce_groups(self, groups, columns):
+        share = 1 if self.here == self.worker else 0
+        return super().reduce_groups(groups, [pc.multiply(columns[0], share)])
+
+
 def test_a_stream_heeds_both_and_goes_on_with_other_capacities(spark, tmp_path):
     source, checkpoint = tmp_path / "in", str(tmp_path / "checkpoint")
 
     def add(number):
         part = spark.range(number * 6000, (number + 1) * 6000, 1, 1)
-        part.selectExpr("id % 7 as key", "id").write.mode("append").parquet(str(source))
+        # A key that only its cost makes hot: what it costs is as much as all others do.
+        rows = part.selectExpr("if(id % 50 = 0, 0, 1 + id % 7) as key", "id")
+        rows = rows.selectExpr("*", "if(key = 0, 50L, 1L) as cost")
+        rows.write.mode("append").parquet(str(source))
 
     def run(capacities):
-        stream = spark.readStream.schema("key long, id long").parquet(str(source))
-        grouped = group(
-            stream, "key", cost=F.col("key") + 1, capacities=capacities, checkpoint=checkpoint
-        )
-        for row in run_again(grouped.fold(folds.count()), checkpoint):
-            newest[row["key"]] = row["count"]
+        stream = spark.readStream.schema("key long, id long, cost long").parquet(str(source))
+        grouped = group(stream, "key", cost="cost", capacities=capacities, checkpoint=checkpoint)
+        made = grouped.fold(folds.count(), *(OnWorker("cost", n) for n in range(2)))
+        for row in run_again(made, checkpoint):
+            newest[row["key"]] = list(row)[1:]
+        return np.sum(list(newest.values()), axis=0)
 
     newest = {}
+    done = [np.zeros(3)]
     for number, capacities in enumerate([[1, 1], [1, 3], [1, 3], None, [1, 1, 1]]):
         add(number)
-        run(capacities)
-    assert sum(newest.values()) == 5 * 6000
+        done.append(run(capacities))
+    assert done[-1][0] == 5 * 6000
+    equal, faster = np.diff(done, axis=0)[:2, 1:]
+    assert equal[1] == pytest.approx(equal[0], rel=0.05)
+    assert faster[1] == pytest.approx(3 * faster[0], rel=0.05)
     settings = sorted(p.name for p in (tmp_path / "checkpoint/skewless/settings").iterdir())
     assert settings == ["1", "2", "3"]
+
+
+def test_a_job_of_which_spark_names_no_batch_heeds_capacities_too(tmp_path):
+    folder = stream_folder(str(tmp_path), scheme_of("graded"), 2, 0, np.array([1.0, 3.0]))
+    rates = folder.plan_of(None).rates
+    assert rates[1] == 3 * rates[0]
 
 
 @pytest.mark.parametrize(

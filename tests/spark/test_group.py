@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.errors import SkewlessError
-from skewless.spark import group
+from skewless.spark import Observer, group
+from tests.spark.joins import settings
 from tests.spark.own_folds import Lawless, Longest
 
 SCHEMES = ["key", "partial", "partial:choices=3", "shuffle"]
@@ -148,11 +149,16 @@ def test_a_key_expression_is_named_as_spark_names_it(df):
     )
 
 
-def test_a_flush_of_a_full_worker_changes_nothing(df):
+def test_a_flush_of_a_full_worker_changes_nothing(spark, df):
+    expected = as_set(df.groupBy("l").agg(F.count(F.lit(1)), F.sum("n")))
     for most in ({"most_keys": 2}, {"most_bytes": 100}):
-        ours = group(df, "l", "partial", 3, **most).fold(folds.count(), folds.sum("n"))
-        expected = df.groupBy("l").agg(F.count(F.lit(1)), F.sum("n"))
-        assert as_set(ours) == as_set(expected)
+        observer = Observer()
+        grouping = group(df, "l", "partial", 3, observer=observer, **most)
+        ours = grouping.fold(folds.count(), folds.sum("n"))
+        # Between batches a worker sees that it is full: each shall get several.
+        with settings(spark, spark_sql_execution_arrow_maxRecordsPerBatch=20):
+            assert as_set(ours) == expected
+        assert observer.records()[0].flushes > 0
 
 
 def test_no_rows_give_no_groups(df):

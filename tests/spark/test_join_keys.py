@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
 from skewless.spark import join, learn_join
+from skewless.spark.join.kinds import kind_of
 from tests.spark.joins import TYPES, assert_same, rows_of, settings, skewed, two_tables
 
 COLD = list("efg")
@@ -37,8 +38,12 @@ def tables(spark):
 
 @pytest.mark.connect
 @pytest.mark.parametrize("how", ["left_outer", "RIGHT", "fullouter", "leftanti", "cross"])
-def test_columns_of_both_sides_still_resolve_after_the_join(tables, plan, how):
+def test_columns_of_both_sides_still_resolve_after_the_join(spark, tables, plan, how):
     left, right = tables
+    if how == "fullouter":  # by a plan it splits no key, but spreads null keys
+        left, right = two_tables(spark, [None], [None], COLD)
+        plan = learn_join(left, right, "k")
+    assert plan.for_join(kind_of(how), distinct=True).spreads
     found, expected = join(left, right, "k", how, plan=plan), left.join(right, "k", how)
     if how == "leftanti":
         assert_same(found.select(left["x"]), expected.select(left["x"]))
@@ -252,6 +257,31 @@ def test_a_salt_is_taken_by_the_side_that_has_it(tables, plan):
     assert one.count() == left.join(right, "k").count()
 
 
+@pytest.fixture(scope="module")
+def hot_on_the_left(spark):
+    """Tables of which only the left has many rows of a key, and a plan that splits them there."""
+    left, right = two_tables(spark, ["a"], ["c"], ["a", "b", "c", *COLD])
+    with settings(spark, spark_sql_autoBroadcastJoinThreshold=-1):
+        plan = learn_join(left, right, "k")
+    i = plan.sizes.names.index("a")
+    assert (plan.stripes_left[i] > 1, plan.stripes_right[i]) == (True, 1)
+    return left, right, plan
+
+
+def places(joined):
+    """On how many partitions the rows of the hot key are."""
+    return joined.where("k = 'a'").select(F.spark_partition_id()).distinct().count()
+
+
+def test_a_salt_that_is_the_same_in_all_rows_keeps_a_key_together(hot_on_the_left):
+    left, right, plan = hot_on_the_left
+    left = left.withColumn("c", F.lit(1))
+    for salt, split in (("c", False), (F.col("c") + 1, False), ("x", True), (["c", "x"], True)):
+        joined = join(left, right, "k", plan=plan, salt=salt)
+        assert (places(joined) > 1) == split
+        assert rows_of(joined) == rows_of(left.join(right, "k"))
+
+
 @pytest.mark.parametrize("how", TYPES)
 def test_empty_sides_are_joined_too(tables, how):
     left, right = tables
@@ -259,12 +289,11 @@ def test_empty_sides_are_joined_too(tables, how):
     assert_same(join(left, none, "k", how), left.join(none, "k", how))
 
 
-def test_where_case_counts_a_salt_may_differ_from_the_key_by_case_alone(spark, tables, plan):
-    left, right = tables
-    spark.conf.set("spark.sql.caseSensitive", "true")
-    try:
-        both = left.withColumn("K", F.col("x"))
-        joined = join(both, right, "k", plan=plan, salt="K")
-        assert rows_of(joined) == rows_of(both.join(right, "k"))
-    finally:
-        spark.conf.unset("spark.sql.caseSensitive")
+def test_where_case_counts_a_salt_may_differ_from_the_key_by_case_alone(spark, hot_on_the_left):
+    left, right, plan = hot_on_the_left
+    with settings(spark, spark_sql_caseSensitive="true"):
+        for other, split in ((F.lit(1), False), (F.col("x"), True)):
+            both = left.withColumn("K", other)
+            joined = join(both, right, "k", plan=plan, salt="K")
+            assert (places(joined) > 1) == split
+            assert rows_of(joined) == rows_of(both.join(right, "k"))

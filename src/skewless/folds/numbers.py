@@ -20,6 +20,7 @@ from skewless.folds.groups import I64, Groups, aggregate, valid_rows
 _MOST_DIGITS = 38
 _MOST_DIGITS_DIVIDED = 24  # sums of more would not fit the 34 digits that `_quotient` divides
 _LOW = np.int64(0xFFFFFFFF)
+_LARGEST_LONG = 2**63 - 1
 _NUMBERS = "whole numbers, floats or decimals"
 
 
@@ -172,8 +173,10 @@ class Sum(_Summing):
         kind = _sql(self.result_type(types))
         if not pa.types.is_decimal(types[0]):
             return NativeMerge(("sum({0})",), f"cast({{0}} as {kind})")
-        # A number that fits no decimal is null or an error, as the session has it.
-        fitting = f"if({{1}} > 0, cast({{1}} * 1e38D as {kind}), cast({{0}} as {kind}))"
+        # As the session has it: the long overflows, with the error of Spark's own sum, or it wraps,
+        # and a number that fits no decimal is null.
+        over = f"cast(({{1}} + {_LARGEST_LONG}L) * 1e38D as {kind})"
+        fitting = f"if({{1}} > 0, {over}, cast({{0}} as {kind}))"
         return NativeMerge(("sum({0})", "sum({1})"), fitting)
 
 
