@@ -45,6 +45,8 @@ class Producer:
         self._random = np.random.default_rng(seed)
         # Idempotent: a message that is sent again after a lost answer is stored once.
         settings = {"bootstrap.servers": address, "enable.idempotence": True, "linger.ms": 10}
+        # New partitions of the topic get messages within a second, not after five minutes.
+        settings["topic.metadata.refresh.interval.ms"] = 1000
         self._client = Client({**settings, "message.timeout.ms": 120_000, "log_level": 2})
 
     def hot(self, elapsed_s: float) -> str:

@@ -152,13 +152,14 @@ def test_a_prediction_is_the_scheme_itself_at_as_many_sources():
 
 
 def test_costs_make_time_of_messages():
-    keys = identities(["costly"] * 10 + ["cheap"] * 90)
+    keys = identities(["dear"] * 10 + ["cheap"] * 90)
+    homes = route(keys, "key", 2)
+    assert homes[0] != homes[-1]
     costs = np.array([9.0] * 10 + [1.0] * 90)
     sample = Sample(keys, np.zeros(100, np.int32), costs, 100, 2)
     by_key, spread = predict(sample, ["key", "shuffle"], 2)
     assert spread.time_over_ideal == pytest.approx(1.0)
-    homes = route(keys, "key", 2)
-    assert by_key.time_over_ideal == pytest.approx(2.0 if homes[0] == homes[-1] else 1.0)
+    assert by_key.time_over_ideal == pytest.approx(1.0)  # of messages alone it would be 1.8
 
 
 def candidate(scheme, over, replication=1.0):

@@ -120,14 +120,14 @@ def plan(other="customer_id"):
     return node("Project", "Project [customer_id#12L]", [join])
 
 
-def a_skewed_join(tmp_path, other="customer_id"):
+def a_skewed_join(tmp_path, other="customer_id", numbers=(0, 1)):
     """A log of a scan and a join, on the column of the right side of this name."""
     start = {"Event": f"{SQL}ExecutionStart", "executionId": 7, "sparkPlanInfo": plan(other)}
     skewed = waves([1.0] * 3 + [9.0], 4, records=[100] * 3 + [2000])
     events = [
         start,
-        *stage(waves([1.0] * 4, 4), number=0, accumulators=[1, 10], execution=7),
-        *stage(skewed, number=1, accumulators=[3, 11, 21], execution=7),
+        *stage(waves([1.0] * 4, 4), number=numbers[0], accumulators=[1, 10], execution=7),
+        *stage(skewed, number=numbers[1], accumulators=[3, 11, 21], execution=7),
         {"Event": f"{SQL}ExecutionEnd", "executionId": 7},
     ]
     return read(tmp_path, *events)
@@ -328,3 +328,9 @@ def test_before_and_after_are_matched_by_what_stages_do(tmp_path):
     assert found.pairs[0].after_took_s == pytest.approx(2.0)
     assert found.pairs[0].gain == pytest.approx(9 / 11)
     assert json.loads(found.to_json())["against"]["stages"]
+
+
+def test_stages_are_matched_although_their_numbers_are_others(tmp_path):
+    found = compare_logs(a_skewed_join(tmp_path), a_skewed_join(tmp_path, numbers=(5, 2)))
+    took_s = {pair.label: (pair.before_took_s, pair.after_took_s) for pair in found.pairs}
+    assert took_s == {"join on customer_id": (9.0, 9.0), "scan": (1.0, 1.0)}

@@ -39,6 +39,10 @@ def test_the_live_page_takes_a_port_or_a_free_one(given, live, top, monkeypatch)
 def test_a_live_page_at_a_port_in_use_is_one_sentence_before_spark_starts(
     page, capsys, monkeypatch
 ):
+    def started(*_):
+        pytest.fail("Spark started")
+
+    monkeypatch.setattr("skewless.spark.lab.session.local_session", started)
     said = sentence(capsys, monkeypatch, *RUN, "--live", str(page.port))
     assert f"127.0.0.1:{page.port}" in said
     assert "give another port" in said

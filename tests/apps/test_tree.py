@@ -150,6 +150,8 @@ def test_rows_without_a_value_go_the_way_of_most():
     tree = learned(x, np.array(["a", "a", "a", "b"]), 3)
     assert tree.leaves_of(np.array([[np.nan], [2.0]])).tolist() == [1, 2]
     assert tree.text(("f",)) == "f ≤ 1.5: a (3 of 3)\nf > 1.5: b (1 of 1)"
+    mirrored = learned(3 - x, np.array(["b", "b", "b", "a"]), 3)
+    assert mirrored.leaves_of(np.array([[np.nan], [1.0]])).tolist() == [2, 1]
 
 
 def test_one_class_or_one_value_is_one_leaf():

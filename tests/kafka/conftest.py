@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def broker():
-    with Broker() as running:
+    with Broker(auto_create_topics_enable="true") as running:  # as brokers are by default
         yield running
 
 

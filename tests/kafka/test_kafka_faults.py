@@ -14,6 +14,7 @@ import threading
 import time
 
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from show.consume import read_counts
 from show.produce import Producer
 
@@ -73,6 +74,16 @@ class Drivers:
         return json.loads((self.folder / "out").read_text())
 
 
+def sizes(address, topic, partitions):
+    """How many messages each partition of a topic got."""
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "sizes", "log_level": 2})
+    try:
+        places = [TopicPartition(topic, number) for number in range(partitions)]
+        return [consumer.get_watermark_offsets(place, timeout=30)[1] for place in places]
+    finally:
+        consumer.close()
+
+
 def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_grows(
     broker, topics, tmp_path
 ):
@@ -108,6 +119,7 @@ def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_gr
         if process is not None:
             kill(process)
     assert killed == sorted(set(killed)), "a restart went back"
+    assert all(sizes(broker.address, topics[0], 5)), "a new partition got no message"
     assert producer.counts.total() >= WORDS - 1
     found = read_counts(broker.address, topics[1])
     assert found.newest == dict(producer.counts)

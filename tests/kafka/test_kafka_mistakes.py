@@ -103,6 +103,7 @@ def test_options_that_do_not_go_together_are_told_before_spark_starts(options, s
     done, _ = command(*options)
     assert done.returncode == 2
     assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1, "Spark has said something too"
 
 
 def test_no_message_repeats_an_option_that_may_be_a_secret():

@@ -49,6 +49,17 @@ def test_heavy_hitters_hold_every_key_that_reaches_the_share(words, scheme):
     assert [row["count"] for row in rows] == sorted((row["count"] for row in rows), reverse=True)
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_key_that_came_late_has_an_error_and_is_not_sure(spark, scheme):
+    early = [(f"r{i % 300}",) for i in range(6000)]  # more keys than there are counters
+    rows = spark.createDataFrame([*early, *[("late",)] * 300], "w string").coalesce(1)
+    found = heavy_hitters(rows, "w", 0.05, epsilon=0.04, workers=2, scheme=scheme).collect()
+    (late,) = (row for row in found if row["w"] == "late")
+    assert late["error"] > 0
+    assert late["count"] - late["error"] <= 300 <= late["count"]
+    assert not late["sure"]
+
+
 def test_a_key_may_be_called_rank_where_there_are_no_ranks(spark):
     rows = spark.createDataFrame([(1,), (1,), (2,)], "rank int")
     (row,) = heavy_hitters(rows, "rank", 0.5, workers=2).collect()

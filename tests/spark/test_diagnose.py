@@ -146,7 +146,7 @@ def test_a_key_of_many_columns_is_null_where_all_of_them_are(spark):
 def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
     from skewless.spark.diagnose import sampling
 
-    monkeypatch.setattr(sampling, "LIMIT", 800)
+    monkeypatch.setattr(sampling, "LIMIT", 500)  # less than what the first task's level leaves
     batches = rows.select(
         F.xxhash64("user id").alias("identity"), "cost", F.col("user id").alias("name")
     ).toArrow()
@@ -162,9 +162,9 @@ def test_a_sample_thins_out_alike_in_all_tasks(rows, monkeypatch):
         parts.append(sampling._packed(task, thinner))
     joined = [b.to_pylist()[0] for b in sampling._join(iter(parts))]
     assert len({row["level"] for row in joined}) == 1
-    assert sum(len(row["keys"]) // 8 for row in joined) <= 800
+    assert sum(len(row["keys"]) // 8 for row in joined) <= 500
     assert all(len(row["keys"]) == len(row["costs"]) == len(row["bits"]) for row in joined)
-    assert all(len(row["keys"]) // 8 > 150 for row in joined)
+    assert all(len(row["keys"]) // 8 > 50 for row in joined)
 
 
 @pytest.mark.connect
@@ -231,7 +231,7 @@ def test_adaptive_execution_is_trusted_with_what_it_can_split():
 
 
 def test_several_keys_are_ranked(rows):
-    ranked = diagnose_keys(rows, ["day", "user id", ["user id", "day"]], WORKERS)
+    ranked = diagnose_keys(rows, [["user id", "day"], "user id", "day"], WORKERS)
     overs = [d.candidates[0].time_over_ideal for d in ranked.diagnoses]
     assert overs == sorted(overs, reverse=True)
     assert "<table>" in ranked._repr_html_()

@@ -15,6 +15,8 @@ from skewless.spark.report.task import WorkerReport
 
 DOCS = Path(__file__).parents[2] / "docs"
 METRIC = re.compile(r"\bskewless_\w+")
+LABEL = re.compile(r"\{(\w+)(?:\}\}|=~)")
+GROUPED_BY = re.compile(r"by \(([^)]*)\)")
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +60,15 @@ def test_the_documentation_names_them_all_and_no_other(served):
 
 
 def test_the_labels_that_the_dashboard_groups_by_are_served(served):
-    for series in served:
-        wanted = ["scheme"] + (["worker"] if "_total" in series else [])
-        assert all(f'{label}="' in series for label in wanted)
+    dashboard = json.loads((DOCS / "grafana.json").read_text())
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    for target in targets:
+        words = target["expr"] + target["legendFormat"]
+        wanted = set(LABEL.findall(words))
+        wanted.update(*(named.split(", ") for named in GROUPED_BY.findall(words)))
+        assert "scheme" in wanted
+        series = [s for s in served if s.split("{")[0] in METRIC.findall(target["expr"])]
+        assert all(f'{label}="' in s for label in wanted for s in series)
 
 
 def test_max_over_mean_is_what_it_says(served):

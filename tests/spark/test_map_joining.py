@@ -24,6 +24,8 @@ def test_heavy_results_behind_light_ones_are_not_held(monkeypatch):
     monkeypatch.setattr(joining, "_BYTES", 1000)
     results = [batch("a"), *(batch("b" * 900) for _ in range(14))]
     assert max(part.nbytes for part, _ in joined(results)) < 3000
+    later = [*(batch("a") for _ in range(20)), *(batch("b" * 900) for _ in range(60))]
+    assert max(part.nbytes for part, _ in joined(later)) < 20_000
 
 
 def test_what_arrow_cannot_put_into_one_batch_is_not_lost(monkeypatch):

@@ -34,7 +34,10 @@ def test_a_plan_routes_alike_after_it_was_saved_and_stands_for_its_scheme(rows, 
     routes = [counts(route(rows, "w", p, salt="id").select("id", "worker")) for p in (plan, again)]
     assert routes[0] == routes[1]
     assert max(worker for _, worker in routes[0]) == 5
-    assert repartition(rows, "w", again, salt="id").where(F.spark_partition_id() > 5).isEmpty()
+    placed = repartition(rows, "w", again, salt="id", column="to")
+    places = placed.select("to", F.spark_partition_id()).distinct().collect()
+    assert all(to == place for to, place in places)
+    assert {to for to, _ in places} == set(range(6))
     counted = group(rows, "w", again, salt="id").fold(folds.count())
     assert counts(counted) == counts(rows.groupBy("w").count())
 
