@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
+import signal
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -15,10 +18,30 @@ from skewless.schemes import scheme_of
 from skewless.spark import Observer, compare
 from skewless.spark.lab.frames import write_keys
 from skewless.spark.lab.pipeline import Pipeline, run
-from skewless.spark.lab.session import local_session
+from skewless.spark.lab.session import beside, local_session
 from skewless.streams import stream_of
 
 LINES = ["the cat and the hat", "", "the  end\tof the cat", "été ☃ the"]
+
+
+def test_ctrl_c_interrupts_the_wait_and_not_what_is_waited_for():
+    over, met = threading.Event(), []
+
+    def talk():
+        try:
+            met.append(over.wait(30))
+        except BaseException as error:
+            met.append(error)
+
+    talking = beside(talk)
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        talking.result()
+    over.set()
+    assert talking.result(10) is None
+    assert met == [True]
+    with pytest.raises(ZeroDivisionError):
+        beside(lambda: 1 // 0).result()
 
 
 @pytest.fixture

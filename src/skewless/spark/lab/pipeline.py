@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from skewless.spark.lab.frames import ROW_OF_FILE, words_of, write_keys
 from skewless.spark.lab.kafka import Kafka, judged, keys_of, read, with_short_errors, write
 from skewless.spark.lab.kafka_bad import BadMessages
 from skewless.spark.lab.kafka_errors import failure
+from skewless.spark.lab.session import beside
 from skewless.spark.observe.observer import Observer, Record
 from skewless.spark.observe.progress import sentence_of
 from skewless.spark.routing.learn import learn
@@ -186,12 +188,14 @@ def _stream(
     if kafka is None or not kafka.endless:
         writer = writer.trigger(availableNow=True)
     query = writer.start()
+    told = beside(lambda: _tell(query, observer, on_record))
     try:
-        _tell(query, observer, on_record)
+        told.result()
     except KeyboardInterrupt:
         if kafka is None or not kafka.endless:
             raise
         query.stop()  # the one way in which it ends
+        wait([told], 2 * _LAST_BATCH_S)
         observer.query_is(str(query.runId), "ended")
     except StreamingQueryException as error:
         if kafka is None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -68,6 +69,26 @@ def local_session(
                 yield session
             finally:
                 session.stop()
+
+
+def beside(act: Callable[[], None]) -> Future[None]:
+    """Do it in a thread of its own, so that Ctrl-C interrupts this one, and no talk with the JVM.
+
+    Py4J closes the connections of other threads too when it is interrupted, and if it fails at
+    that, the interrupt comes out as some other error.
+    """
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, name="skewless-beside", daemon=True).start()
+    return done
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
