@@ -134,6 +134,13 @@ def test_a_file_of_several_blocks_is_read_whole(tmp_path: Path) -> None:
     assert read(Words(path))[0] == expect(words)
 
 
+def test_a_null_is_told_by_its_row_in_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"k": ["a"] * 7 + [None]}), path)
+    with pytest.raises(SkewlessError, match="Row 8 of"):
+        read(Parquet(str(path), "k"))
+
+
 @pytest.mark.parametrize(
     ("kind", "as_key"),
     [
