@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Runs the Spark tests on each Spark that is supported, in an environment of its own, and prints what works where.
+# Runs the Spark tests on each Spark that is supported, in an environment of its own, two Sparks at a time, and prints
+# what works where.
 #   scripts/matrix.sh [VERSION …]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 VERSIONS=("$@")
 [ ${#VERSIONS[@]} -gt 0 ] || VERSIONS=(3.5.9 4.0.5 4.1.4 4.2.1 4.3.0)
-TESTS=${MATRIX_TESTS:-tests/spark tests/faults}
+export TESTS=${MATRIX_TESTS:-tests/spark tests/faults}
 
 # An environment with this Spark, made once; the other packages are those of constraints.txt.
 make_environment() {
@@ -25,14 +26,16 @@ make_environment() {
   touch "$folder/.ready"
 }
 
+# Failures are what the table tells, so they end nothing.
+run_tests() {
+  # shellcheck disable=SC2086
+  ".matrix/$1/bin/python" -m pytest --junit-xml=".matrix/$1.xml" $TESTS >".matrix/$1.log" 2>&1 || true
+  echo "Spark $1: $(tail -n 1 ".matrix/$1.log")"
+}
+export -f run_tests
+
 for version in "${VERSIONS[@]}"; do
   make_environment "$version"
 done
-for version in "${VERSIONS[@]}"; do
-  echo "== Spark $version"
-  # shellcheck disable=SC2086
-  ".matrix/$version/bin/python" -m pytest --junit-xml=".matrix/$version.xml" $TESTS \
-    >".matrix/$version.log" 2>&1 || true
-  tail -n 1 ".matrix/$version.log"
-done
+printf '%s\n' "${VERSIONS[@]}" | xargs --max-procs=2 -I{} bash -c 'run_tests {}'
 .venv/bin/python scripts/matrix_table.py "${VERSIONS[@]}"
