@@ -19,9 +19,7 @@ SETTINGS: dict[str, tuple[float, float, float]] = {
     "HOT": (1e9, 1 / 8, 1 / 2),
     "half_life": (1e7, 4_000.0, 16_000.0),
     "LEAST": (0.0, 0.25, 1.0),
-    "MOVED": (1, 1 << 13, 1 << 15),
-    "LOOKS": (1, 16, 64),
-    "KNOWN": (1, 32, 64),
+    "PLACES": (1, 1 << 13, 1 << 15),
 }
 CHANGES = ("removed", "halved", "doubled")
 TARGET = 0.01

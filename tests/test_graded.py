@@ -9,7 +9,8 @@ import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import loops
-from skewless.schemes.graded import GAIN, WIDTH, GradedChoices
+from skewless.schemes.graded import GAIN, PLACES, GradedChoices
+from skewless.schemes.parts.own_workers import GROUPS, OWN, empty_places
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
 from skewless.sketch.recent import add, recent
@@ -109,13 +110,26 @@ def bursts(seed, messages, ballast):
 
 
 @pytest.mark.parametrize("ballast", [0.0, 0.3, 0.8])
-@pytest.mark.parametrize("workers", [3, 16, 80])
+@pytest.mark.parametrize("workers", [3, 16, 80, 300])  # bits in one word, in two, in more
 def test_bursts_equal_the_naive_twin(ballast, workers):
     keys = bursts(1, 20_000, ballast)
     scheme = GradedChoices()
     out, tally = weighted(scheme, scheme.plan(workers, 0), keys, np.ones(keys.size))
     assert out.tolist() == naive.route(scheme, keys.tolist(), workers, 0, 0)
-    assert tally.moved[:, WIDTH].max() > 1
+    assert tally.moved[:, GROUPS].any()
+
+
+def test_keys_of_many_workers_equal_the_naive_twin_beyond_64_words():
+    keys = bursts(5, 6_000, 0.5)
+    scheme = GradedChoices()
+    out, tally = weighted(scheme, scheme.plan(4500, 0), keys, np.ones(keys.size))
+    assert out.tolist() == naive.route(scheme, keys.tolist(), 4500, 0, 0)
+    assert tally.moved[:, OWN + 64 :].any()
+
+
+def test_more_workers_have_fewer_places_so_that_memory_stays_bounded():
+    assert empty_places(PLACES, 10_000).shape[0] == PLACES
+    assert empty_places(PLACES, 100_000).nbytes <= 32 << 20
 
 
 def test_routing_in_blocks_is_choosing_one_by_one():

@@ -30,6 +30,7 @@ def trace(scheme, keys, weights, rates, workers, seed):
             heat = max(message, max(mean, hottest) / 4)
             cold = scheme.target * heat
             wide = 0.35 * scheme.target * mean + (0.5 + 1.5 * repaid) * message
+            level = mean + 0.5 * message
         hashed = choice_hash(key, 0, seed)
         columns = (hashed % COLUMNS, (hashed >> 16) % COLUMNS)
         held = [row.get(column, 0.0) for row, column in zip(rows, columns, strict=True)]
@@ -48,35 +49,35 @@ def trace(scheme, keys, weights, rates, workers, seed):
         full, low = mean + grade * wide, mean - (1 + grade) * wide
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
-        home, nth, width, used = order[0], 0, 1, {0}
+        home, own = order[0], {order[0]}
         tag, *remembered = moved.get(hashed % PLACES, (None,))
         if tag == hashed >> 16 & 0xFFFFFFFF:
-            home, nth, width, used = remembered
-        worker = home
+            home, own = remembered
+        lower = sorted(
+            (w for w in own if loads[w] < level), key=lambda w: turns(w, number, workers)
+        )
+        at = worker = lower[0] if lower else home
         if loads[laggard] < low and hot:
             worker = laggard
         else:
-            if loads[laggard] < low and workers > 1:
-                for n in (1, 0):
-                    if loads[order[n]] < min(low, loads[home]):
-                        worker, nth, width = order[n], n, max(width, n + 1)
-                        break
-            if loads[worker] >= (mean if width > 1 else full):
-                own = [(nth + i) % width for i in range(1, width)][:32]
-                own = [n for n in own if n in used or n >= 64]
-                beyond = [(nth + i) % workers for i in range(1, workers + 1)]
-                stays = [nth] if loads[worker] < full else []
-                below = [n for n in own if loads[order[n]] < mean]
-                fits = [n for n in own + beyond if loads[order[n]] < full]
-                chosen = (below + stays + fits)[0]
-                if chosen != nth:
-                    worker, nth, width = order[chosen], chosen, max(width, chosen + 1)
-            if worker != home:
-                place = (hashed >> 16 & 0xFFFFFFFF, worker, nth, width, used | {nth})
-                moved[hashed % PLACES] = place
+            lagging = [w for w in order[1::-1] if loads[laggard] < low and loads[w] < low]
+            lagging = [w for w in lagging if loads[w] < loads[at]]
+            if lagging:
+                worker = lagging[0]
+            elif not lower and loads[at] >= full:
+                worker = next(w for w in sorted(own) + order if loads[w] < full)
+            if worker != at:
+                moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, own | {worker})
         loads[worker] += added / rates[worker]
         out.append(worker)
     return out, loads
+
+
+def turns(worker, number, workers):
+    """How many turns until it is the worker's: word by word of 64, then bit by bit."""
+    turn = number % workers
+    words = -(-workers // 64)
+    return (worker // 64 - turn // 64) % words, (worker % 64 - turn % 64) % 64
 
 
 def same_reports(a, b):

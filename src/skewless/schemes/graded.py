@@ -1,13 +1,14 @@
 """Graded choices: a key leaves a full worker the sooner the hotter it is.
 
 Every key has all workers as its choices, in an order of its own. It stays where it is until that
-worker is full for it. Then it goes to one of the workers it has used before, and to the next in its
-order only if they are full too. Around the mean load is a band of a few messages and a part of
-the target. For a cold key a worker is full at the band's upper edge, for a hot key at the mean, and
-for keys between by the logarithm of their own load. So hot keys give way to cold ones and even
-out whatever those do; cold keys stay where their hash puts them; no key uses more workers than it
-must. A worker below the band is topped up: by hot keys, and further below also by keys that have
-it as their first or second choice. Nothing is planned; everything fades, so drift is followed.
+worker is full for it; only if all that it has used are full does it go to the next in its order. A
+key with several workers fills up those of them that are below the mean, in turn. Around the mean
+is a band of a few messages and a part of the target. For a cold key a worker is full at the band's
+upper edge, for a hot key at the mean, and for keys between by the logarithm of their own load. So
+hot keys give way to cold ones and even out whatever those do; cold keys stay where their hash puts
+them; no key uses more workers than it must. A worker below the band is topped up: by hot keys, and
+further below also by keys that have it as their first or second choice. Nothing is planned;
+everything fades, so drift is followed.
 
 What holds for every stream and source, of its faded loads: max < mean + band + 1 message, for no
 worker beyond that is ever chosen, and one below the mean always exists. The rule, the reasons for
@@ -24,23 +25,18 @@ import numpy as np
 
 from skewless.compiled import compiled, inlined
 from skewless.errors import SkewlessError
-from skewless.hashing import (
-    choice_seeds,
-    hash_long,
-    least_prime,
-    next_choice,
-    scale,
-    stride,
-)
-from skewless.schemes.api import (
-    F64,
-    I32,
-    I64,
-    TRUE_LOAD,
-    U64,
-    Feedback,
-    Scheme,
-    check_workers,
+from skewless.hashing import choice_seeds, hash_long, least_prime, scale
+from skewless.schemes.api import F64, I64, TRUE_LOAD, U64, Feedback, Scheme, check_workers
+from skewless.schemes.parts.own_workers import (
+    empty_places,
+    find_below,
+    keep_below,
+    next_below,
+    next_that_fits,
+    own_that_fits,
+    place_of,
+    remember,
+    words_for,
 )
 from skewless.sketch.recent import F32, LONGEST, add, divide_down, recent
 
@@ -49,17 +45,17 @@ FEW = 1.5  # messages are added to it, which are nothing later, if there is ball
 ENOUGH = 0.05  # of the stream, or in proportion less
 LEAST = 0.5  # of a message is added anyway, which is what rounding leaves
 HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, makes a key hot
-MOVED = 1 << 14  # places in which keys that moved are remembered
-LOOKS = 32  # of a key's choices are looked at, from where it is, for one that it has used before
-KNOWN = 64  # of its choices are known as used or not; beyond, all count up to the furthest
+PLACES = 1 << 14  # in which the workers of keys that moved are remembered
 BLOCK = 256  # messages are hashed at a time
-TAG, WORKER, NTH, WIDTH = range(4)  # columns of `moved`
 # What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
 MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
-# What `band` holds until it is renewed: the bits of a hot key's load, the grade of one bit, the
-# band's half width.
-HEAT_BITS, GRADE, WIDE = range(3)
+# What `band` holds for a round: the bits of a hot key's load, the grade of one bit, the band's half
+# width, and the mean half way through the round.
+HEAT_BITS, GRADE, WIDE, LEVEL = range(4)
+LAGGARD, SENT = range(2)  # in `round`: the worker with the least load at its start, messages since
 _LARGEST_GAIN = 2.0**60
+Sums = tuple[float, float, float, float]  # mean, messages, ballast, hottest
+Band = tuple[float, float, float, float, float]  # as above, and the gain
 
 
 class GradedPlan(NamedTuple):
@@ -78,12 +74,13 @@ class GradedTally(NamedTuple):
     """Faded loads of workers and keys, the band around their mean, and who moved where."""
 
     loads: F64  # [W] load ÷ rate
+    efforts: F64  # [W] 1 ÷ rate
     sums: F64  # [5] see above
-    band: F64  # [3] see above
-    laggard: I64  # [2] the worker that lags, messages until it and the band are renewed
+    band: F64  # [4] see above
+    round: I64  # [2] see above
     counts: F32  # [2, columns] loads of keys
-    moved: I32  # [MOVED, 4] bits of a key's hash, where it is, which of its choices, of how many
-    used: U64  # [MOVED] which of the first KNOWN choices the key has used, as bits
+    moved: U64  # [places, …] the workers of keys that moved: parts/own_workers.py
+    below: U64  # [⌈W/64⌉] the workers below the level, as bits
     hashes: U64  # [2, BLOCK] room for `route`
 
 
@@ -100,26 +97,18 @@ def _bits(load: float) -> float:
     return np.float64(np.float32(load).view(np.int32))
 
 
-@inlined
-def _bit(nth: np.int64) -> np.uint64:
-    """The bit of a choice in `used`; none beyond those known."""
-    return np.uint64(1) << np.uint64(nth - 1) if nth <= KNOWN else np.uint64(0)
-
-
 @compiled
-def _renew(plan: Any, tally: Any) -> None:
-    """Let everything fade, find the worker that lags, and set the band: once in W messages."""
-    loads, sums, band = tally.loads, tally.sums, tally.band
+def _begin_round(plan: Any, tally: Any) -> None:
+    """Let everything fade, set the band, and find who is below the mean: once in W messages.
+
+    Its level is the mean half way through the round. So a worker that got its share of all rounds
+    is below it and one that is a message ahead is not, however sums were rounded.
+    """
+    sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
     sums[GAIN] *= math.pow(plan.growth[0], float(workers))
     if sums[GAIN] > _LARGEST_GAIN:
         _divide_down(tally, _LARGEST_GAIN)
-    lowest = 0
-    for worker in range(1, workers):
-        if loads[worker] < loads[lowest]:
-            lowest = worker
-    tally.laggard[0] = lowest
-    tally.laggard[1] = workers
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
     repaid = 0.0
     if total > 0:
@@ -129,6 +118,9 @@ def _renew(plan: Any, tally: Any) -> None:
     band[HEAT_BITS] = _bits(heat)
     band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - _bits(target * heat))
     band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
+    band[LEVEL] = mean + 0.5 * message
+    tally.round[LAGGARD] = find_below(tally.below, tally.loads, band[LEVEL])
+    tally.round[SENT] = 0
 
 
 @compiled
@@ -142,130 +134,148 @@ def _divide_down(tally: Any, by: float) -> None:
 
 
 @inlined
-def _second(hashed: np.uint64, first: np.int64, workers: np.int64) -> np.int64:
-    """The second choice, from its hash."""
-    second = scale(hashed, np.uint64(workers - 1))
-    return second + np.int64(second >= first)
+def _sums_of(tally: Any) -> Sums:
+    """What every message changes: a loop carries it in registers."""
+    sums = tally.sums
+    return sums[MEAN], sums[MESSAGES], sums[BALLAST], sums[HOTTEST]
 
 
 @inlined
-def _look_on(
+def _keep_sums(tally: Any, sums: Sums) -> None:
+    """Put it back."""
+    kept = tally.sums
+    kept[MEAN], kept[MESSAGES], kept[BALLAST], kept[HOTTEST] = sums
+
+
+@inlined
+def _band_of(tally: Any) -> Band:
+    """What stays as it is for a round."""
+    band = tally.band
+    return band[HEAT_BITS], band[GRADE], band[WIDE], band[LEVEL], tally.sums[GAIN]
+
+
+@compiled
+def _look_further(
     plan: Any,
-    loads: F64,
-    hashed: np.uint64,
-    first: np.int64,
-    place: tuple[np.int64, np.int64, np.int64, np.uint64],
-    limits: tuple[float, float],
-) -> tuple[np.int64, np.int64, np.int64]:
-    """The next of the key's own workers below the mean, else one that is not full, else a new one.
+    tally: Any,
+    hashes: tuple[np.uint64, np.uint64],
+    known: bool,
+    worker: np.int64,
+    full: float,
+    low: float,
+) -> np.int64:
+    """Another worker, if the one at hand is full or another lags; it is the key's own from then on.
 
-    `hashed` is the hash of its second choice; `place` is a worker, which of the key's choices it
-    is, the furthest it has used, and which of those before; `limits` are the mean, and the load at
-    which a worker is full.
+    A worker that lags, if it is one of the key's first two choices; else one of the key's own that
+    is not full; else the next in its order that is not.
     """
-    workers, prime = plan.workers[0], plan.prime[0]
-    worker, nth, width, used = place
-    mean, full = limits
-    step = stride(first, _second(hashed, first, workers), prime)
-    other, number = worker, nth
-    fits = loads[worker] < full
-    for _ in range(min(int(width) - 1, LOOKS)):
-        if number == width:
-            other, number = first, np.int64(1)
-        else:
-            other, number = next_choice(other, step, workers, prime), number + 1
-        if number <= KNOWN and not used & _bit(number):
-            continue
-        if loads[other] < mean:
-            return other, number, width
-        if not fits and loads[other] < full:
-            worker, nth, fits = other, number, True
-    for _ in range(workers):  # enough to find one, unless a message weighs nothing
-        if loads[worker] < full:
-            break
-        worker = next_choice(worker, step, workers, prime)
-        nth = nth + 1 if nth < workers else np.int64(1)
-    return worker, nth, max(width, nth)
+    loads, moved, workers = tally.loads, tally.moved, plan.workers[0]
+    hashed, other = hashes
+    number = hashed & np.uint64(moved.shape[0] - 1)
+    first = scale(hashed, np.uint64(workers))
+    second = scale(other, np.uint64(workers - 1))
+    second = min(second + np.int64(second >= first), workers - 1)
+    before = worker
+    if loads[second] < min(low, loads[before]):
+        worker = second
+    elif loads[first] < min(low, loads[before]):
+        worker = first
+    elif loads[before] >= full:
+        worker = own_that_fits(moved, loads, number, full) if known else np.int64(-1)
+        if worker < 0:  # there is one, unless the message weighs nothing
+            worker = next_that_fits(loads, first, second, plan.prime[0], full)
+    if worker != before:
+        remember(moved, number, hashed, first, worker)
+    return worker
 
 
 @inlined
-def _send(plan: Any, tally: Any, hashed: np.uint64, other: np.uint64, weight: float) -> np.int64:
-    """Where the key is, unless that worker is full for a key as hot as this or another lags.
+def _send(
+    plan: Any,
+    tally: Any,
+    hashes: tuple[np.uint64, np.uint64],
+    weight: float,
+    turn: np.uint64,
+    sums: Sums,
+    band: Band,
+) -> tuple[np.int64, Sums]:
+    """The next of the key's own workers below the mean, else where it is, unless that is full.
 
-    `hashed` and `other` are the hashes of the key's first two choices. What most messages need is
-    computed without a branch: a wrong guess of the processor costs as much as all of it.
+    `hashes` are those of the key's first two choices. What most messages need is computed without
+    a branch: a wrong guess of the processor costs as much as all of it.
     """
-    loads, sums, band, laggard = tally.loads, tally.sums, tally.band, tally.laggard
-    workers = plan.workers[0]
-    if laggard[1] == 0:
-        _renew(plan, tally)
-    laggard[1] -= 1
-    added = sums[GAIN] * weight
-    mean = sums[MEAN] + added / workers
-    sums[MEAN] = mean
-    sums[MESSAGES] += sums[GAIN]
+    loads, below, workers = tally.loads, tally.below, plan.workers[0]
+    mean, messages, ballast, hottest = sums
+    heat_bits, per_bit, wide, level, gain = band
+    hashed = hashes[0]
+    added = gain * weight
+    mean += added / workers
     count = np.float64(add(tally.counts, hashed, added))
-    sums[HOTTEST] = max(sums[HOTTEST], count)
-    grade = min(1.0, max(0.0, (band[HEAT_BITS] - _bits(count)) * band[GRADE]))
+    grade = min(1.0, max(0.0, (heat_bits - _bits(count)) * per_bit))
     hot = grade == 0.0
-    sums[BALLAST] += added if hot else 0.0
-    first = scale(hashed, np.uint64(workers))
-    tag = np.int32(hashed >> np.uint64(16))
-    number = np.int64(hashed & np.uint64(MOVED - 1))
-    moved = tally.moved[number]
-    found, there, furthest = moved[TAG], np.int64(moved[WORKER]), np.int64(moved[WIDTH])
-    known = (found == tag) & (furthest > 0)
-    worker = there if known else first
-    width = furthest if known else np.int64(1)
-    full, low = mean + grade * band[WIDE], mean - (1.0 + grade) * band[WIDE]
-    lowest, load = loads[laggard[0]], loads[worker]
-    if lowest < low or load >= (mean if width > 1 else full):
-        before = worker
-        nth = np.int64(moved[NTH]) if known else np.int64(1)
-        used = tally.used[number] if known else np.uint64(1)
-        if lowest < low and hot:
-            worker = laggard[0]
+    ballast += added if hot else 0.0
+    first = np.uint64(scale(hashed, np.uint64(workers)))
+    number, known, home = place_of(tally.moved, hashed)
+    home = (home & known) | (first & ~known)
+    lower, found = next_below(tally.moved, below, number, known, first, turn)
+    worker = lower if found else home
+    full, low = mean + grade * wide, mean - (1.0 + grade) * wide
+    load = loads[worker]
+    laggard = np.uint64(tally.round[LAGGARD])
+    lags = loads[laggard] < low
+    if lags | (load >= full) & (not found):
+        if lags and hot:
+            worker = laggard
         else:
-            if lowest < low and workers > 1:
-                second = _second(other, first, workers)
-                if loads[second] < min(low, loads[worker]):
-                    worker, nth, width = second, np.int64(2), max(width, np.int64(2))
-                elif loads[first] < min(low, loads[worker]):
-                    worker, nth = first, np.int64(1)
-            if loads[worker] >= (mean if width > 1 else full):
-                place, limits = (worker, nth, width, used), (mean, full)
-                worker, nth, width = _look_on(plan, loads, other, first, place, limits)
-            if worker != before:
-                moved[TAG], moved[WORKER], moved[NTH], moved[WIDTH] = tag, worker, nth, width
-                tally.used[number] = used | _bit(nth)
+            full = level if found else full
+            low = low if lags else -np.inf
+            on = _look_further(plan, tally, hashes, known != 0, np.int64(worker), full, low)
+            worker = np.uint64(on)
         load = loads[worker]
-    loads[worker] = load + added / plan.rates[worker]
-    return worker
+    load += added * tally.efforts[worker]
+    loads[worker] = load
+    keep_below(below, worker, load < level)
+    return np.int64(worker), (mean, messages + gain, ballast, max(hottest, count))
 
 
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The worker of a message."""
-    hashed, other = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
-    return int(_send(plan, tally, hashed, other, weight))
+    hashes = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
+    if tally.round[SENT] == plan.workers[0]:
+        _begin_round(plan, tally)
+    turn = np.uint64(tally.round[SENT])
+    tally.round[SENT] += 1
+    worker, sums = _send(plan, tally, hashes, weight, turn, _sums_of(tally), _band_of(tally))
+    _keep_sums(tally, sums)
+    return int(worker)
 
 
 @compiled
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
-    """`choose` for many: a block is hashed first, many keys at once.
-
-    So when the processor has guessed wrong where a message goes, it need not wait for the hash.
-    """
-    hashes = tally.hashes
-    step = 1 if weights.size == keys.size else 0
+    """`choose` for many: a block is hashed first, many keys at once."""
+    hashes, workers = tally.hashes, plan.workers[0]
+    step = np.uint64(weights.size == keys.size)
     for start in range(0, keys.size, BLOCK):
-        stop = min(start + BLOCK, keys.size)
-        for i in range(start, stop):
-            hashes[0, i - start] = hash_long(keys[i], plan.seeds[0])
-            hashes[1, i - start] = hash_long(keys[i], plan.seeds[1])
-        for i in range(start, stop):
-            hashed, other = hashes[0, i - start], hashes[1, i - start]
-            out[i] = _send(plan, tally, hashed, other, weights[i * step])
+        size = min(np.int64(BLOCK), keys.size - start)
+        for i in range(size):
+            hashes[0, i] = hash_long(keys[start + i], plan.seeds[0])
+            hashes[1, i] = hash_long(keys[start + i], plan.seeds[1])
+        done = np.int64(0)
+        while done < size:
+            if tally.round[SENT] == workers:
+                _begin_round(plan, tally)
+            sent = tally.round[SENT]
+            stop = min(size, done + workers - sent)
+            tally.round[SENT] = sent + stop - done
+            sums, band = _sums_of(tally), _band_of(tally)
+            for i in range(np.uint64(done), np.uint64(stop)):
+                at, both = np.uint64(start) + i, (hashes[0, i], hashes[1, i])
+                turn = np.uint64(sent - done) + i
+                weight = weights[at * step]
+                out[at], sums = _send(plan, tally, both, weight, turn, sums, band)
+            _keep_sums(tally, sums)
+            done = stop
 
 
 @compiled
@@ -276,6 +286,7 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
         change = (load - tally.loads[worker]) * plan.rates[worker]
         tally.sums[MEAN] += change / plan.workers[0]
         tally.loads[worker] = load
+        keep_below(tally.below, np.uint64(worker), load < tally.band[LEVEL])
 
 
 @dataclass(frozen=True)
@@ -324,14 +335,16 @@ class GradedChoices(Scheme):
     def tally(self, plan: GradedPlan, source: int) -> GradedTally:
         """Nothing seen; loads from the plan."""
         total = float((plan.start * plan.rates).sum())
+        workers = int(plan.workers[0])
         return GradedTally(
             loads=plan.start.copy(),
-            sums=np.array([total / plan.workers[0], 1.0, total, 0.0, 0.0]),
-            band=np.zeros(3),
-            laggard=np.zeros(2, np.int64),
+            efforts=1 / plan.rates,
+            sums=np.array([total / workers, 1.0, total, 0.0, 0.0]),
+            band=np.zeros(4),
+            round=np.array([0, workers]),
             counts=recent(),
-            moved=np.zeros((MOVED, 4), np.int32),
-            used=np.zeros(MOVED, np.uint64),
+            moved=empty_places(PLACES, workers),
+            below=np.zeros(words_for(workers), np.uint64),
             hashes=np.zeros((2, BLOCK), np.uint64),
         )
 

@@ -1,0 +1,190 @@
+"""The workers that keys have used, as bits: which of a key's own are below a level is one AND.
+
+A key that left its first choice has a place of its own, with a bit for each worker that it has
+used. Beside all keys there is a bit for each worker that is below the level. Of a key's own that
+are below it, the one whose turn it is next is taken, so all are filled up alike. Bits come in words
+of 64 workers. With one word there is nothing to look for; with up to 64, a word of bits says in
+which of them a key has any, and two of these are looked at in any case: few keys have workers in
+more. None of it needs a branch that the processor could not foresee, which would cost as much time
+as all the rest.
+
+The places are a table without chains: the later of two keys that have the same place takes it, and
+the other is where its first choice puts it, as a key that never moved.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skewless.compiled import compiled, inlined
+from skewless.compiled.bits import trailing_zeros
+from skewless.hashing import next_choice, stride
+from skewless.schemes.api import F64, U64
+
+KEY, GROUPS, OWN = range(3)  # columns: whose and where it is, words with own workers, first word
+_MOST_WORDS = 1 << 22  # of all places together: beyond some 16,000 workers there are fewer places
+_ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
+_TAG = np.uint64(0xFFFFFFFF)
+_HOME = np.uint64(31)  # bits for the worker where the key is, below those of its hash
+
+
+def words_for(workers: int) -> int:
+    """How many words have a bit for each worker."""
+    return (workers + 63) // 64
+
+
+def empty_places(places: int, workers: int) -> U64:
+    """So many places (a power of two) that nobody has, or fewer: [places, OWN + words]."""
+    columns = OWN + words_for(workers)
+    while places * columns > _MOST_WORDS and places > 1:
+        places //= 2
+    return np.zeros((places, columns), np.uint64)
+
+
+@inlined
+def _tag_of(hashed: np.uint64) -> np.uint64:
+    """Whose a place is: never 0, which is nobody's."""
+    return ((hashed >> np.uint64(16)) & _TAG) + _ONE
+
+
+@inlined
+def place_of(moved: U64, hashed: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """The number of the key's place, all bits set if it has it (else none), and where it is then.
+
+    A mask instead of a bool: LLVM would turn `a if known else b` into a branch.
+    """
+    number = hashed & np.uint64(moved.shape[0] - 1)
+    entry = moved[number, KEY]
+    differs = (entry >> _HOME) ^ _tag_of(hashed)
+    known = np.uint64(np.int64(differs - _ONE) >> np.int64(63))
+    return number, known, entry & ((_ONE << _HOME) - _ONE)
+
+
+@inlined
+def _rotate(bits: np.uint64, by: np.uint64) -> np.uint64:
+    return (bits >> by) | (bits << ((np.uint64(64) - by) & _LAST))
+
+
+@inlined
+def next_below(
+    moved: U64, below: U64, number: np.uint64, known: np.uint64, first: np.uint64, turn: np.uint64
+) -> tuple[np.uint64, bool]:
+    """The own worker whose turn is next of those below the level, and whether there is one.
+
+    Turns go from word to word, from that of `turn` on, and in each from its bit on. A key that is
+    not known has its first choice only.
+    """
+    word, alone = np.uint64(0), _ONE << (first & _LAST)
+    if below.size == 1:
+        own, lower = moved[number, OWN], below[0]
+        bits = ((own & known) | (alone & ~known)) & lower
+    elif below.size <= 64:
+        its, group = moved[number, GROUPS], _ONE << (first >> _SIX)
+        start = turn >> _SIX
+        near = _rotate((its & known) | group, start)
+        word = (start + trailing_zeros(near)) & _LAST
+        near &= near - _ONE
+        after = (start + trailing_zeros(near)) & _LAST
+        own, lower = moved[number, OWN + word], below[word]
+        bits = ((own & known) | (alone & ~known)) & lower
+        second = moved[number, OWN + after] & below[after] & known
+        second = second if near != 0 else np.uint64(0)
+        word = word if bits != 0 else after
+        bits = bits if bits != 0 else second
+        near &= near - _ONE
+        if near != 0 and bits == 0:
+            word, bits = _look_at_all(moved, below, number, start)
+    elif known != 0:
+        word, bits = _look_at_all(moved, below, number, turn >> _SIX)
+    else:
+        word = first >> _SIX
+        bits = alone & below[word]
+    bit = turn & _LAST
+    worker = (word << _SIX) + ((bit + trailing_zeros(_rotate(bits, bit))) & _LAST)
+    return worker, bits != 0
+
+
+@compiled
+def _look_at_all(
+    moved: U64, below: U64, number: np.uint64, start: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """The first word, from `start` on, in which the key has workers below the level, and they."""
+    word = start
+    for _ in range(below.size):
+        bits = moved[number, OWN + word] & below[word]
+        if bits != 0:
+            return word, bits
+        word += _ONE
+        word = word if word < np.uint64(below.size) else np.uint64(0)
+    return word, np.uint64(0)
+
+
+@compiled
+def own_that_fits(moved: U64, loads: F64, number: np.uint64, full: float) -> np.int64:
+    """The first of a known key's workers with a load below `full`, or −1."""
+    for word in range(moved.shape[1] - OWN):
+        bits = moved[number, OWN + word]
+        while bits != 0:
+            worker = np.int64(64 * word) + np.int64(trailing_zeros(bits))
+            if loads[worker] < full:
+                return worker
+            bits &= bits - _ONE
+    return np.int64(-1)
+
+
+@inlined
+def next_that_fits(
+    loads: F64, first: np.int64, second: np.int64, prime: np.int64, full: float
+) -> np.int64:
+    """The first in a key's order of choices with a load below `full`, or its first choice."""
+    workers, worker = np.int64(loads.size), first
+    step = stride(first, second, prime)
+    for _ in range(workers if workers > 1 else 0):
+        if loads[worker] < full:
+            break
+        worker = next_choice(worker, step, workers, prime)
+    return worker
+
+
+@compiled
+def remember(
+    moved: U64, number: np.uint64, hashed: np.uint64, first: np.int64, worker: np.int64
+) -> None:
+    """The key is with this worker now; if its place was another's, it is the key's from now on."""
+    tag = _tag_of(hashed)
+    if moved[number, KEY] >> _HOME != tag:
+        for column in range(moved.shape[1]):
+            moved[number, column] = 0
+        _own(moved, number, np.uint64(first))
+    _own(moved, number, np.uint64(worker))
+    moved[number, KEY] = (tag << _HOME) | np.uint64(worker)
+
+
+@inlined
+def _own(moved: U64, number: np.uint64, worker: np.uint64) -> None:
+    word = worker >> _SIX
+    moved[number, GROUPS] |= _ONE << (word & _LAST)
+    moved[number, OWN + word] |= _ONE << (worker & _LAST)
+
+
+@compiled
+def find_below(below: U64, loads: F64, level: float) -> int:
+    """Set the bits of the workers below the level; the one with the least load, of equals first."""
+    lowest, least = 0, loads[0]
+    for word in range(below.size):
+        bits = np.uint64(0)
+        for place in range(min(64, loads.size - 64 * word)):
+            worker = 64 * word + place
+            load = loads[worker]
+            bits |= np.uint64(load < level) << np.uint64(place)
+            lowest = worker if load < least else lowest
+            least = min(load, least)
+        below[word] = bits
+    return lowest
+
+
+@inlined
+def keep_below(below: U64, worker: np.uint64, is_below: bool) -> None:
+    """Set or clear the bit of a worker whose load has changed."""
+    word, place = worker >> _SIX, worker & _LAST
+    below[word] = (below[word] & ~(_ONE << place)) | (np.uint64(is_below) << place)
