@@ -42,8 +42,8 @@ def trace(scheme, keys, weights, rates, workers, seed):
         mean += added / workers
         messages += gain
         hottest = max(hottest, count)
-        steps = 1 / max(1, logarithm(heat) - logarithm(cold))
-        grade = min(1.0, max(0.0, (logarithm(heat) - logarithm(count)) * steps))
+        each = 1 / max(1, logarithm(heat) - logarithm(cold))
+        grade = min(1.0, max(0.0, (logarithm(heat) - logarithm(count)) * each))
         hot = grade == 0
         ballast += added if hot else 0.0
         full, low = mean + grade * wide, mean - (1 + grade) * wide
@@ -51,12 +51,11 @@ def trace(scheme, keys, weights, rates, workers, seed):
         assert order[0] == scale(hashed, workers)
         home, own = order[0], {order[0]}
         tag, *remembered = moved.get(hashed % PLACES, (None,))
-        if tag == hashed >> 16 & 0xFFFFFFFF:
+        known = tag == hashed >> 16 & 0xFFFFFFFF
+        if known:
             home, own = remembered
-        lower = sorted(
-            (w for w in own if loads[w] < level), key=lambda w: turns(w, number, workers)
-        )
-        at = worker = lower[0] if lower else home
+        lower = sorted((steps(home, w, workers), w) for w in own if loads[w] < level)
+        at = worker = lower[0][1] if lower else home
         if loads[laggard] < low and hot:
             worker = laggard
         else:
@@ -66,18 +65,17 @@ def trace(scheme, keys, weights, rates, workers, seed):
                 worker = lagging[0]
             elif not lower and loads[at] >= full:
                 worker = next(w for w in sorted(own) + order if loads[w] < full)
-            if worker != at:
+            if known or worker != at:
                 moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, own | {worker})
         loads[worker] += added / rates[worker]
         out.append(worker)
     return out, loads
 
 
-def turns(worker, number, workers):
-    """How many turns until it is the worker's: word by word of 64, then bit by bit."""
-    turn = number % workers
+def steps(home, worker, workers):
+    """How far it is from one worker to another: word by word of 64, then bit by bit."""
     words = -(-workers // 64)
-    return (worker // 64 - turn // 64) % words, (worker % 64 - turn % 64) % 64
+    return (worker // 64 - home // 64) % words, (worker % 64 - home % 64) % 64
 
 
 def same_reports(a, b):

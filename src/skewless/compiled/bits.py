@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -18,6 +19,17 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], cgutils.false_bit)
+
+    return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def opaque(typing_context: Any, word: Any) -> Any:
+    """The same uint64, of which LLVM knows nothing: it cannot turn a mask into a branch."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        same = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "", "=r,0")
+        return builder.call(same, arguments)
 
     return types.uint64(types.uint64), generate
 

@@ -31,6 +31,7 @@ from skewless.schemes.parts.own_workers import (
     empty_places,
     find_below,
     keep_below,
+    keep_home,
     next_below,
     next_that_fits,
     own_that_fits,
@@ -195,7 +196,6 @@ def _send(
     tally: Any,
     hashes: tuple[np.uint64, np.uint64],
     weight: float,
-    turn: np.uint64,
     sums: Sums,
     band: Band,
 ) -> tuple[np.int64, Sums]:
@@ -217,7 +217,7 @@ def _send(
     first = np.uint64(scale(hashed, np.uint64(workers)))
     number, known, home = place_of(tally.moved, hashed)
     home = (home & known) | (first & ~known)
-    lower, found = next_below(tally.moved, below, number, known, first, turn)
+    lower, found = next_below(tally.moved, below, number, known, first, home)
     worker = lower if found else home
     full, low = mean + grade * wide, mean - (1.0 + grade) * wide
     load = loads[worker]
@@ -226,6 +226,7 @@ def _send(
     if lags | (load >= full) & (not found):
         if lags and hot:
             worker = laggard
+            known = np.uint64(0)
         else:
             full = level if found else full
             low = low if lags else -np.inf
@@ -235,6 +236,7 @@ def _send(
     load += added * tally.efforts[worker]
     loads[worker] = load
     keep_below(below, worker, load < level)
+    keep_home(tally.moved, number, known, worker)
     return np.int64(worker), (mean, messages + gain, ballast, max(hottest, count))
 
 
@@ -244,9 +246,8 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
     hashes = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
     if tally.round[SENT] == plan.workers[0]:
         _begin_round(plan, tally)
-    turn = np.uint64(tally.round[SENT])
     tally.round[SENT] += 1
-    worker, sums = _send(plan, tally, hashes, weight, turn, _sums_of(tally), _band_of(tally))
+    worker, sums = _send(plan, tally, hashes, weight, _sums_of(tally), _band_of(tally))
     _keep_sums(tally, sums)
     return int(worker)
 
@@ -271,9 +272,7 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
             sums, band = _sums_of(tally), _band_of(tally)
             for i in range(np.uint64(done), np.uint64(stop)):
                 at, both = np.uint64(start) + i, (hashes[0, i], hashes[1, i])
-                turn = np.uint64(sent - done) + i
-                weight = weights[at * step]
-                out[at], sums = _send(plan, tally, both, weight, turn, sums, band)
+                out[at], sums = _send(plan, tally, both, weights[at * step], sums, band)
             _keep_sums(tally, sums)
             done = stop
 

@@ -2,7 +2,7 @@
 
 A key that left its first choice has a place of its own, with a bit for each worker that it has
 used. Beside all keys there is a bit for each worker that is below the level. Of a key's own that
-are below it, the one whose turn it is next is taken, so all are filled up alike. Bits come in words
+are below it, the next is taken, in a circle, so all are filled up alike. Bits come in words
 of 64 workers. With one word there is nothing to look for; with up to 64, a word of bits says in
 which of them a key has any, and two of these are looked at in any case: few keys have workers in
 more. None of it needs a branch that the processor could not foresee, which would cost as much time
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import trailing_zeros
+from skewless.compiled.bits import opaque, trailing_zeros
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, U64
 
@@ -26,6 +26,7 @@ _MOST_WORDS = 1 << 22  # of all places together: beyond some 16,000 workers ther
 _ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
 _TAG = np.uint64(0xFFFFFFFF)
 _HOME = np.uint64(31)  # bits for the worker where the key is, below those of its hash
+_HOMES = np.uint64((1 << 31) - 1)
 
 
 def words_for(workers: int) -> int:
@@ -56,8 +57,8 @@ def place_of(moved: U64, hashed: np.uint64) -> tuple[np.uint64, np.uint64, np.ui
     number = hashed & np.uint64(moved.shape[0] - 1)
     entry = moved[number, KEY]
     differs = (entry >> _HOME) ^ _tag_of(hashed)
-    known = np.uint64(np.int64(differs - _ONE) >> np.int64(63))
-    return number, known, entry & ((_ONE << _HOME) - _ONE)
+    known = opaque(np.uint64(np.int64(differs - _ONE) >> np.int64(63)))
+    return number, known, entry & _HOMES
 
 
 @inlined
@@ -67,12 +68,12 @@ def _rotate(bits: np.uint64, by: np.uint64) -> np.uint64:
 
 @inlined
 def next_below(
-    moved: U64, below: U64, number: np.uint64, known: np.uint64, first: np.uint64, turn: np.uint64
+    moved: U64, below: U64, number: np.uint64, known: np.uint64, first: np.uint64, home: np.uint64
 ) -> tuple[np.uint64, bool]:
-    """The own worker whose turn is next of those below the level, and whether there is one.
+    """The next of the key's own workers below the level, and whether there is one.
 
-    Turns go from word to word, from that of `turn` on, and in each from its bit on. A key that is
-    not known has its first choice only.
+    The order is from word to word, beginning with that of `home`, and in each word from its bit on.
+    A key that is not known has its first choice only.
     """
     word, alone = np.uint64(0), _ONE << (first & _LAST)
     if below.size == 1:
@@ -80,7 +81,7 @@ def next_below(
         bits = ((own & known) | (alone & ~known)) & lower
     elif below.size <= 64:
         its, group = moved[number, GROUPS], _ONE << (first >> _SIX)
-        start = turn >> _SIX
+        start = home >> _SIX
         near = _rotate((its & known) | group, start)
         word = (start + trailing_zeros(near)) & _LAST
         near &= near - _ONE
@@ -95,11 +96,11 @@ def next_below(
         if near != 0 and bits == 0:
             word, bits = _look_at_all(moved, below, number, start)
     elif known != 0:
-        word, bits = _look_at_all(moved, below, number, turn >> _SIX)
+        word, bits = _look_at_all(moved, below, number, home >> _SIX)
     else:
         word = first >> _SIX
         bits = alone & below[word]
-    bit = turn & _LAST
+    bit = home & _LAST
     worker = (word << _SIX) + ((bit + trailing_zeros(_rotate(bits, bit))) & _LAST)
     return worker, bits != 0
 
@@ -181,6 +182,13 @@ def find_below(below: U64, loads: F64, level: float) -> int:
             least = min(load, least)
         below[word] = bits
     return lowest
+
+
+@inlined
+def keep_home(moved: U64, number: np.uint64, known: np.uint64, worker: np.uint64) -> None:
+    """A known key is with this worker now, which is its own; where it is not known, nothing."""
+    entry = moved[number, KEY]
+    moved[number, KEY] = entry ^ (((entry ^ worker) & _HOMES) & known)
 
 
 @inlined
