@@ -22,6 +22,18 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """One of two values of a type, without a branch: for conditions that cannot be foreseen."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        picked = builder.select(*arguments)
+        picked.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return picked
+
+    return (yes(types.boolean, yes, yes), generate) if yes == no else None
+
+
 @inlined
 def order_of(value: float) -> np.int64:
     """The bits of a number that is not negative: they are in the same order as the numbers.
