@@ -49,6 +49,24 @@ def test_blocks_are_routed_as_their_messages_would_be(name, keys, workers, weigh
     assert out == [scheme.choose(plan, tally, key, weight, 0.0) for key, weight in pairs]
 
 
+@pytest.mark.parametrize("name", ["w-choices", "d-choices"])
+@settings(max_examples=20)
+@given(keys=streams, weighing=weighings, half_life=half_lives, cut=st.integers(0, 1500))
+def test_a_source_may_route_blocks_and_choose_for_single_messages(
+    name, keys, weighing, half_life, cut
+):
+    scheme = scheme_of(f"{name}:half_life={half_life}" if half_life else name)
+    plan, weights = scheme.plan(5, 1), weighing(np.arange(float(keys.size)))
+    expected, _ = routed(scheme, plan, keys, weights)
+    out, tally = routed(scheme, plan, keys[:cut], weights[:cut])
+    for key, weight in zip(keys[cut : cut + 50], weights[cut : cut + 50], strict=True):
+        out.append(scheme.choose(plan, tally, key, weight, 0.0))
+    rest = np.empty(max(0, keys.size - len(out)), np.int32)
+    at = slice(len(out), None)
+    scheme.send(plan, tally, keys[at], np.zeros(rest.size), rest, weights[at])
+    assert out + rest.tolist() == expected
+
+
 @pytest.mark.parametrize("workers", [20, 200])
 def test_few_choices_and_many_both_find_the_least_loaded_one(workers):
     scheme, keys = scheme_of("d-choices:refresh=500"), skewed(2000, 0)

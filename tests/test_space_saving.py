@@ -54,9 +54,18 @@ def check_guarantees(summary, truth, slack=1e-6):
     assert all(key in held for key, count in truth.items() if count > limit)
 
 
-@given(streams, capacities, st.booleans())
-def test_it_equals_the_twin_of_dicts_and_lists(keys, capacity, weighted):
-    weights = 1.0 + keys % 7 * 0.25 if weighted else np.ones(keys.size)
+weighings = st.sampled_from(
+    [
+        lambda keys: np.ones(keys.size),
+        lambda keys: 1.0 + keys % 7 * 0.25,
+        lambda keys: keys % 3 * 0.5,
+    ]
+)
+
+
+@given(streams, capacities, weighings)
+def test_it_equals_the_twin_of_dicts_and_lists(keys, capacity, weighing):
+    weights = weighing(keys)
     summary = summary_of(keys, capacity, weights)
     twin = naive.SpaceSaving(capacity)
     for key, weight in zip(keys.tolist(), weights.tolist(), strict=True):

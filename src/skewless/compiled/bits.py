@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
@@ -24,14 +23,15 @@ def trailing_zeros(typing_context: Any, word: Any) -> Any:
 
 
 @intrinsic
-def opaque(typing_context: Any, word: Any) -> Any:
-    """The same uint64, of which LLVM knows nothing: it cannot turn a mask into a branch."""
+def pick(typing_context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """One of two values of a type, without a branch: for conditions that cannot be foreseen."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        same = ir.InlineAsm(ir.FunctionType(ir.IntType(64), [ir.IntType(64)]), "", "=r,0")
-        return builder.call(same, arguments)
+        picked = builder.select(*arguments)
+        picked.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return picked
 
-    return types.uint64(types.uint64), generate
+    return (yes(types.boolean, yes, yes), generate) if yes == no else None
 
 
 @inlined

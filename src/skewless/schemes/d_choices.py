@@ -12,25 +12,32 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import least_of, order_of
+from skewless.compiled.bits import least_of, order_of, pick
 from skewless.errors import SkewlessError
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
 from skewless.schemes.parts.enough import fewest_choices, sort_falling, total
 from skewless.schemes.parts.head import (
     BLOCK,
+    Block,
     HeadPlan,
     HeadScheme,
-    hash_block,
+    apart,
+    count_block,
     is_head,
-    two_choices,
+    pair_of,
 )
-from skewless.sketch.space_saving import SpaceSaving, count, keep_sums, sums_of
+from skewless.sketch.space_saving import SpaceSaving, count
 
 _FIRST_REFRESH = 64
-FEW = 32  # choices are all looked at for every message; of more, as many as it takes
+_MOST = np.int64(2**63 - 1)
+LANES = 4
+FEW = 64  # choices are all looked at for every message; of more, as many as it takes
 ROWS = 512  # for the choices of head keys, which are rarely as many
-Family = tuple[np.int64, np.int64, np.int64]  # a key's step from choice to choice; workers, prime
+Loaded = tuple[np.uint64, np.int64]  # a worker, its load's bits
+Family = tuple[np.int64, np.int64, np.int64, np.int64]  # second choice, step, workers, prime
+Field = tuple[np.int64, np.int64]  # workers, prime
+Message = tuple[np.uint64, np.uint64, np.uint64, bool, float]  # key, slot, pair, head, weight
 
 
 class Cursors(NamedTuple):
@@ -48,7 +55,7 @@ class Few(NamedTuple):
 
     keys: U64  # [ROWS + 1] whose they are
     choices: I32  # [ROWS + 1] how many; 0 for none
-    workers: I32  # [ROWS + 1, FEW] the choices in order
+    workers: I32  # [ROWS + 1, FEW] from the third on, those of each lane LANES apart
 
 
 class DChoicesTally(NamedTuple):
@@ -63,29 +70,33 @@ class DChoicesTally(NamedTuple):
     floor: F64  # [1] no worker is below
     on_floor: I64  # [2] how many workers are on it; message from which it may be looked for again
     shares: F64  # [capacity] room for those of the head
-    two: I32  # [2, BLOCK] room for `route`
+    pairs: U64  # [capacity] the first two choices of each counter's key
+    block: Block
 
 
 # Small helpers are handed what they need, not the plan and the tally: numba takes a tuple apart,
 # array by array, for every call, and puts it together again inside, which is more code than theirs.
 
 
-@inlined
-def _refresh(plan: Any, tally: Any) -> None:
+@compiled
+def _refresh(
+    plan: Any, summary: Any, shares: F64, choices: I64, on_floor: I64, seen: np.int64
+) -> None:
     """Compute d from the summary, and say when to do so again: first often, then regularly."""
-    summary, shares, seen, choices = tally.summary, tally.shares, tally.seen[0], tally.choices
-    sums, theta = sums_of(summary), plan.theta[0]
+    whole, gain, theta = summary.total[0], summary.gain[0], plan.theta[0]
     heads = 0
     for slot in range(summary.used[0]):
-        if is_head(summary.counts[slot], sums, theta):
-            shares[heads] = summary.counts[slot] / sums[0]
+        if is_head(summary.counts[slot], whole, gain, theta):
+            shares[heads] = summary.counts[slot] / whole
             heads += 1
     falling = shares[:heads]
     sort_falling(falling)
-    tail = max(0.0, 1.0 - total(falling))
+    rest = 1.0 - total(falling)
+    tail = rest if rest > 0.0 else 0.0
     choices[0] = fewest_choices(falling, tail, plan.workers[0], plan.epsilon[0])
-    choices[1] = seen + min(max(seen, _FIRST_REFRESH), plan.refresh[0])
-    tally.on_floor[0] = 0  # it is not kept up to date while choices are few
+    wait = seen if seen > _FIRST_REFRESH else _FIRST_REFRESH
+    choices[1] = seen + (wait if wait < plan.refresh[0] else plan.refresh[0])
+    on_floor[0] = 0  # it is not kept up to date while choices are few
 
 
 @inlined
@@ -98,12 +109,12 @@ def _look_through(
     """
     worker, least, place = choice, loads[np.uint64(choice)], left
     while left > last and least > floor:
-        choice = next_choice(choice, family[0], family[1], family[2])
+        choice = next_choice(choice, family[1], family[2], family[3])
         left -= 1
         load = loads[np.uint64(choice)]
         place = left if load < least else place
         worker = choice if load < least else worker
-        least = min(load, least)
+        least = load if load < least else least
     return worker, least, place
 
 
@@ -153,105 +164,150 @@ def _find_floor(loads: F64, floor: F64, on_floor: I64, seen: np.int64) -> None:
     on_floor[1] = seen + loads.size
 
 
+@inlined
+def _family(pair: np.uint64, workers: np.int64, prime: np.int64) -> Family:
+    """How the choices of a key go on."""
+    first, second = apart(pair)
+    return np.int64(second), stride(np.int64(first), np.int64(second), prime), workers, prime
+
+
 @compiled
 def _list_choices(
-    few: Any, row: np.uint64, key: np.uint64, first: np.int64, choices: np.int64, family: Family
+    few: Any, row: np.uint64, key: np.uint64, choices: np.int64, family: Family
 ) -> None:
-    """Write down a key's choices."""
+    """Write down a key's choices from the third on, and the last until the lanes are full."""
     few.keys[row], few.choices[row] = key, choices
-    choice = first
-    for number in range(choices):
-        few.workers[row, number] = choice
-        choice = next_choice(choice, family[0], family[1], family[2])
+    length = (choices + 1) // LANES
+    choice = family[0]
+    for number in range(length * LANES):
+        if number < choices - 2:
+            choice = next_choice(choice, family[1], family[2], family[3])
+        few.workers[row, number % length * LANES + number // length] = choice
 
 
 @inlined
-def _send(
-    plan: Any,
-    tally: Any,
-    key: np.uint64,
-    slot: np.uint64,
-    head: bool,
-    two: tuple[np.int64, np.int64],
-    seen: np.int64,
-    weight: float,
-) -> np.int64:
-    """The least loaded of a head key's choices, of two for another; of equals, the first."""
-    loads, choices, few, on_floor = tally.loads, tally.choices[0], tally.few, tally.on_floor
-    first, second = two
-    load, other = order_of(loads[np.uint64(first)]), order_of(loads[np.uint64(second)])
-    worker = second if other < load else first
-    least = min(other, load)
-    if choices > FEW:
-        if head:
-            _start_search(tally.cursors, slot, key, first, choices, tally.floor[0])
-            family = stride(first, second, plan.prime[0]), plan.workers[0], plan.prime[0]
-            worker = _least_of_many(loads, tally.cursors, slot, first, choices, family)
-            least = order_of(loads[np.uint64(worker)])
-    elif choices > 2:
-        # Whether a key is head cannot be foreseen: all choices are looked at in any case. Those of
-        # tail keys are of no interest; they share the last row, which always passes for theirs.
-        few.keys[ROWS] = key
-        row = slot & np.uint64(ROWS - 1)
-        row = row if head else np.uint64(ROWS)
-        if few.keys[row] != key or few.choices[row] != choices:
-            family = stride(first, second, plan.prime[0]), plan.workers[0], plan.prime[0]
-            _list_choices(few, row, key, first, choices, family)
-        of_all, least_of_all = worker, least
-        for number in range(np.uint64(2), np.uint64(choices)):
-            choice = np.int64(few.workers[row, number])
-            load = order_of(loads[np.uint64(choice)])
-            of_all = choice if load < least_of_all else of_all
-            least_of_all = min(load, least_of_all)
-        worker = of_all if head else worker
-        least = least_of_all if head else least
-    loads[np.uint64(worker)] = np.int64(least).view(np.float64) + weight
-    if choices > FEW:
-        on_floor[0] -= np.int64(least <= order_of(tally.floor[0]))
-        if on_floor[0] <= 0 and seen >= on_floor[1]:
-            _find_floor(loads, tally.floor, on_floor, seen)
+def _lesser(a: Loaded, b: Loaded) -> Loaded:
+    """The less loaded of two workers; of equals, the first."""
+    less = b[1] < a[1]
+    return pick(less, b[0], a[0]), pick(less, b[1], a[1])
+
+
+@inlined
+def _loaded(loads: F64, worker: np.uint64, zero: np.uint64) -> Loaded:
+    return worker, order_of(loads[worker + zero])
+
+
+@inlined
+def _send_by_few(
+    loads: F64, few: Any, message: Message, choices: np.int64, field: Field, last: np.uint64
+) -> np.uint64:
+    """The least loaded of a head key's few choices, of two for another; of equals, the first.
+
+    Whether a key is head cannot be foreseen: all choices are looked at in any case, in lanes, as
+    one chain of comparisons would be as long as there are choices. Those of tail keys are of no
+    interest; they share the last row, which always passes for theirs.
+    """
+    key, slot, pair, head, weight = message
+    # Always 0, which the processor cannot know before it knows where the last message went: else
+    # it guesses that loads did not change since, and starts over again whenever one did.
+    zero = last >> np.uint64(40)
+    few.keys[ROWS] = key
+    row = pick(head, slot & np.uint64(ROWS - 1), np.uint64(ROWS))
+    first, second = apart(pair)
+    if few.keys[row] != key or few.choices[row] != choices:
+        _list_choices(few, row, key, choices, _family(pair, field[0], field[1]))
+    of_two = _lesser(_loaded(loads, first, zero), _loaded(loads, second, zero))
+    none = np.uint64(0), _MOST
+    a, b, c, d = of_two, none, none, none
+    for place in range(np.uint64(0), np.uint64((choices + 1) & ~(LANES - 1)), np.uint64(LANES)):
+        a = _lesser(a, _loaded(loads, np.uint64(few.workers[row, place]), zero))
+        b = _lesser(b, _loaded(loads, np.uint64(few.workers[row, place | np.uint64(1)]), zero))
+        c = _lesser(c, _loaded(loads, np.uint64(few.workers[row, place | np.uint64(2)]), zero))
+        d = _lesser(d, _loaded(loads, np.uint64(few.workers[row, place | np.uint64(3)]), zero))
+    of_all = _lesser(_lesser(a, b), _lesser(c, d))
+    worker = pick(head, of_all[0], of_two[0])
+    # The load is carried along: loading it again would chain each message to the one before.
+    loads[worker] = np.int64(pick(head, of_all[1], of_two[1])).view(np.float64) + weight
     return worker
+
+
+@inlined
+def _send_by_many(
+    loads: F64, cursors: Any, message: Message, choices: np.int64, field: Field, floor: float
+) -> tuple[np.uint64, bool]:
+    """The same where the choices are many, and whether the worker was on the floor."""
+    key, slot, pair, head, weight = message
+    first, second = apart(pair)
+    worker = pick(loads[second] < loads[first], second, first)
+    if head:
+        start, family = np.int64(first), _family(pair, field[0], field[1])
+        _start_search(cursors, slot, key, start, choices, floor)
+        worker = np.uint64(_least_of_many(loads, cursors, slot, start, choices, family))
+    least = loads[worker]
+    loads[worker] = least + weight
+    return worker, least <= floor
 
 
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded of the key's choices; of equals, the first."""
-    summary = tally.summary
-    slot, sums = count(summary, key, weight, sums_of(summary))
-    keep_sums(summary, sums)
+    summary, loads, on_floor = tally.summary, tally.loads, tally.on_floor
+    slot = count(summary, key, weight)
+    pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
+    tally.pairs[slot] = pair
     tally.seen[0] += 1
-    if tally.seen[0] >= tally.choices[1]:
-        _refresh(plan, tally)
-    head = is_head(summary.counts[slot], sums, plan.theta[0])
-    two = two_choices(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    return int(_send(plan, tally, key, slot, head, two, tally.seen[0], weight))
+    seen = tally.seen[0]
+    if seen >= tally.choices[1]:
+        _refresh(plan, summary, tally.shares, tally.choices, on_floor, seen)
+    choices, field = tally.choices[0], (plan.workers[0], plan.prime[0])
+    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    message = key, slot, pair, head, weight
+    if choices <= FEW:
+        return int(_send_by_few(loads, tally.few, message, choices, field, np.uint64(0)))
+    floor = tally.floor[0]
+    worker, was_low = _send_by_many(loads, tally.cursors, message, choices, field, floor)
+    on_floor[0] -= np.int64(was_low)
+    if on_floor[0] <= 0 and seen >= on_floor[1]:
+        _find_floor(loads, tally.floor, on_floor, seen)
+    return int(worker)
 
 
 @compiled
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
-    """`choose` for many: a block is hashed first, many keys at once."""
-    summary, choices, theta = tally.summary, tally.two, plan.theta[0]
-    step = np.uint64(weights.size == keys.size)
-    for start in range(0, keys.size, BLOCK):
-        stop = min(start + BLOCK, keys.size)
-        hash_block(choices, keys, start, stop, plan.seeds, plan.workers[0])
-        sums = sums_of(summary)
-        seen, due = tally.seen[0], tally.choices[1]
-        for number in range(stop - start):
-            at = np.uint64(start + number)
-            key, weight = keys[at], weights[at * step]
-            slot, sums = count(summary, key, weight, sums)
-            seen += 1
-            if seen >= due:
-                keep_sums(summary, sums)
-                tally.seen[0] = seen
-                _refresh(plan, tally)
-                due = tally.choices[1]
-            head = is_head(summary.counts[slot], sums, theta)
-            two = np.int64(choices[0, number]), np.int64(choices[1, number])
-            out[at] = _send(plan, tally, key, slot, head, two, seen, weight)
-        keep_sums(summary, sums)
-        tally.seen[0] = seen
+    """`choose` for many: a block is counted first, many messages at once."""
+    summary, block, pairs, loads = tally.summary, tally.block, tally.pairs, tally.loads
+    few, cursors, on_floor, sums = tally.few, tally.cursors, tally.on_floor, block.sums
+    seeds, field = (plan.seeds[0], plan.seeds[1]), (plan.workers[0], plan.prime[0])
+    theta, growth, last = plan.theta[0], summary.growth[0], np.uint64(0)
+    step, size, start = np.uint64(weights.size == keys.size), np.uint64(keys.size), np.uint64(0)
+    while start < size:
+        # d is computed after a message was counted and before it is sent: it is a block by itself.
+        before_due = tally.choices[1] - tally.seen[0] - 1
+        length = before_due if before_due > 1 else 1
+        stop = start + np.uint64(length if length < BLOCK else BLOCK)
+        span = start, stop if stop < size else size
+        counted = count_block(seeds, field[0], summary, pairs, block, keys, weights, span)
+        seen = tally.seen[0]
+        tally.seen[0] = seen + np.int64(counted)
+        if before_due <= 0:
+            _refresh(plan, summary, tally.shares, tally.choices, on_floor, tally.seen[0])
+        choices = tally.choices[0]
+        for number in range(counted):
+            at = start + number
+            head = is_head(sums[0, number], sums[1, number], sums[2, number] * growth, theta)
+            slot, pair = np.uint64(block.slots[0, number]), block.pairs[number]
+            message = keys[at], slot, pair, head, weights[at * step]
+            if choices <= FEW:
+                last = _send_by_few(loads, few, message, choices, field, last)
+            else:
+                floor = tally.floor[0]
+                last, was_low = _send_by_many(loads, cursors, message, choices, field, floor)
+                on_floor[0] -= np.int64(was_low)
+                now = seen + np.int64(number) + 1
+                if on_floor[0] <= 0 and now >= on_floor[1]:
+                    _find_floor(loads, tally.floor, on_floor, now)
+            out[at] = last
+        start += counted
 
 
 @compiled
@@ -296,7 +352,7 @@ class DChoices(HeadScheme):
     def tally(self, plan: HeadPlan, source: int) -> DChoicesTally:
         """The plan's heads and loads; two choices until something is known."""
         workers = int(plan.workers[0])
-        summary = self._summary(plan)
+        summary, pairs = self._summary(plan)
         capacity = summary.counts.size
         tally = DChoicesTally(
             plan.start.copy(),
@@ -318,8 +374,9 @@ class DChoices(HeadScheme):
             np.zeros(1),
             np.zeros(2, np.int64),
             np.zeros(capacity),
-            np.zeros((2, BLOCK), np.int32),
+            pairs,
+            Block.empty(),
         )
         if plan.head_keys.size:
-            _refresh(plan, tally)
+            _refresh(plan, summary, tally.shares, tally.choices, tally.on_floor, 0)
         return tally

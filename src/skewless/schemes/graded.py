@@ -24,6 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import compiled, inlined
+from skewless.compiled.bits import pick
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, least_prime, scale
 from skewless.schemes.api import F64, I64, TRUE_LOAD, U64, Feedback, Scheme, check_workers
@@ -216,9 +217,9 @@ def _send(
     ballast += added if hot else 0.0
     first = np.uint64(scale(hashed, np.uint64(workers)))
     number, known, home = place_of(tally.moved, hashed)
-    home = (home & known) | (first & ~known)
+    home = pick(known, home, first)
     lower, found = next_below(tally.moved, below, number, known, first, home)
-    worker = lower if found else home
+    worker = pick(found, lower, home)
     full, low = mean + grade * wide, mean - (1.0 + grade) * wide
     load = loads[worker]
     laggard = np.uint64(tally.round[LAGGARD])
@@ -226,11 +227,11 @@ def _send(
     if lags | (load >= full) & (not found):
         if lags and hot:
             worker = laggard
-            known = np.uint64(0)
+            known = False
         else:
             full = level if found else full
             low = low if lags else -np.inf
-            on = _look_further(plan, tally, hashes, known != 0, np.int64(worker), full, low)
+            on = _look_further(plan, tally, hashes, known, np.int64(worker), full, low)
             worker = np.uint64(on)
         load = loads[worker]
     load += added * tally.efforts[worker]

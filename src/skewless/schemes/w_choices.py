@@ -17,18 +17,21 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import least_of, trailing_zeros
-from skewless.schemes.api import F64, I32, I64, TRUE_LOAD, U64
+from skewless.compiled.bits import least_of, order_of, pick, trailing_zeros
+from skewless.schemes.api import F64, I64, TRUE_LOAD, U64
 from skewless.schemes.parts.head import (
     BLOCK,
+    Block,
     HeadPlan,
     HeadScheme,
-    hash_block,
+    apart,
+    count_block,
     is_head,
-    two_choices,
+    pair_of,
 )
-from skewless.sketch.space_saving import SpaceSaving, count, keep_sums, sums_of
+from skewless.sketch.space_saving import SpaceSaving, count
 
+Lows = tuple[U64, F64, I64]  # of the tally: lowest, floor, word
 Low = tuple[float, np.uint64, np.uint64]  # the floor, a word's number, its bits
 
 
@@ -41,103 +44,115 @@ class WChoicesTally(NamedTuple):
     floor: F64  # [1] the least load when it was last looked for
     lowest: U64  # [⌈W/64⌉] the workers still on the floor, as bits
     word: I64  # [1] all bits of the words before it are 0
-    choices: I32  # [2, BLOCK] room for `route`
+    pairs: U64  # [capacity] both choices of each counter's key
+    block: Block
+
+
+# Helpers are handed what they need, not the tally: numba takes a tuple apart, array by array, for
+# every call, and puts it together again inside, which is more code than theirs.
 
 
 @compiled
-def _find_lowest(tally: Any) -> None:
+def _find_lowest(loads: F64, lowest: U64, floor: F64, word: I64) -> None:
     """Go to the next word with a bit, or look for the least load again if there is none."""
-    loads, lowest = tally.loads, tally.lowest
-    word = tally.word[0]
-    while word < lowest.size and lowest[word] == 0:
-        word += 1
-    if word == lowest.size:
+    at = word[0]
+    while at < lowest.size and lowest[at] == 0:
+        at += 1
+    if at == lowest.size:
         least = least_of(loads)
-        for word in range(lowest.size):
+        for number in range(lowest.size):
             bits = np.uint64(0)
-            for bit in range(min(64, loads.size - 64 * word)):
-                on_floor = loads[64 * word + bit] == least
+            for bit in range(min(64, loads.size - 64 * number)):
+                on_floor = loads[64 * number + bit] == least
                 bits |= np.uint64(on_floor) << np.uint64(bit)
-            lowest[word] = bits
-        tally.floor[0] = least
-        word = 0
-        while lowest[word] == 0:
-            word += 1
-    tally.word[0] = word
+            lowest[number] = bits
+        floor[0] = least
+        at = 0
+        while lowest[at] == 0:
+            at += 1
+    word[0] = at
 
 
 @inlined
-def _low_of(tally: Any) -> Low:
+def _low_of(lowest: U64, floor: F64, word: I64) -> Low:
     """The floor, the word whose bits come next, and those bits."""
-    word = np.uint64(tally.word[0])
-    return tally.floor[0], word, tally.lowest[word]
+    at = np.uint64(word[0])
+    return floor[0], at, lowest[at]
+
+
+@inlined
+def _bit_of(worker: np.uint64) -> np.uint64:
+    return np.uint64(1) << (worker & np.uint64(63))
+
+
+@inlined
+def _bit_in(word: np.uint64, worker: np.uint64) -> np.uint64:
+    """The worker's bit if it lies in this word."""
+    return pick(worker >> np.uint64(6) == word, _bit_of(worker), np.uint64(0))
 
 
 @inlined
 def _send(
-    tally: Any, head: bool, first: np.uint64, second: np.uint64, weight: float, low: Low
+    loads: F64, lows: Lows, head: bool, pair: np.uint64, weight: float, low: Low
 ) -> tuple[np.uint64, Low]:
-    """The least loaded of all workers for a head key, of these two for another.
+    """The least loaded of all workers for a head key, of a pair for another.
 
     Of equals, the first. Whether a key is head cannot be foreseen, so both are worked out without
     a branch. A loop carries `low` from one message to the next in registers.
     """
-    loads, lowest = tally.loads, tally.lowest
+    lowest, (first, second) = lows[0], apart(pair)
     if low[2] == np.uint64(0) and head:  # in this order: the first can be foreseen
-        _find_lowest(tally)
-        low = _low_of(tally)
+        _find_lowest(loads, lows[0], lows[1], lows[2])
+        low = _low_of(lows[0], lows[1], lows[2])
     floor, word, bits = low
+    load, other = order_of(loads[first]), order_of(loads[second])
+    less = other < load
+    of_all = (word << np.uint64(6)) + trailing_zeros(bits)
+    worker = pick(head, of_all, pick(less, second, first))
     # The least load is carried along: loading it again from loads[worker] would chain each message
     # to the store of the one before.
-    load, other = loads[first], loads[second]
-    of_two, of_all = (
-        second if other < load else first,
-        (word << np.uint64(6)) + trailing_zeros(bits),
-    )
-    least = min(other, load)
-    worker = of_all if head else of_two
-    least = floor if head else least
-    load = least + weight
+    load = np.int64(pick(head, order_of(floor), pick(less, other, load))).view(np.float64) + weight
     loads[worker] = load
     if load > floor:
-        place, others = worker >> np.uint64(6), ~(np.uint64(1) << (worker & np.uint64(63)))
-        lowest[place] &= others
-        left = bits & others
-        bits = left if place == word else bits
+        lowest[worker >> np.uint64(6)] &= ~_bit_of(worker)
+        of_two = pick(less, _bit_in(word, second), _bit_in(word, first))
+        bits = pick(head, bits & (bits - np.uint64(1)), bits & ~of_two)
     return worker, (floor, word, bits)
 
 
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded worker for a head key, of two for another; of equals, the first."""
-    summary = tally.summary
-    slot, sums = count(summary, key, weight, sums_of(summary))
-    keep_sums(summary, sums)
+    summary, lows = tally.summary, (tally.lowest, tally.floor, tally.word)
+    slot = count(summary, key, weight)
+    pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
+    tally.pairs[slot] = pair
     tally.seen[0] += 1
-    head = is_head(summary.counts[slot], sums, plan.theta[0])
-    first, second = two_choices(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    worker, _ = _send(tally, head, np.uint64(first), np.uint64(second), weight, _low_of(tally))
+    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    low = _low_of(lows[0], lows[1], lows[2])
+    worker, _ = _send(tally.loads, lows, head, pair, weight, low)
     return int(worker)
 
 
 @compiled
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
-    """`choose` for many: a block is hashed first, many keys at once."""
-    summary, choices, theta = tally.summary, tally.choices, plan.theta[0]
-    step = np.uint64(weights.size == keys.size)
-    for start in range(0, keys.size, BLOCK):
-        stop = min(start + BLOCK, keys.size)
-        hash_block(choices, keys, start, stop, plan.seeds, plan.workers[0])
-        sums, low = sums_of(summary), _low_of(tally)
-        for number in range(stop - start):
-            at = np.uint64(start + number)
-            weight = weights[at * step]
-            slot, sums = count(summary, keys[at], weight, sums)
-            head = is_head(summary.counts[slot], sums, theta)
-            first, second = np.uint64(choices[0, number]), np.uint64(choices[1, number])
-            worker, low = _send(tally, head, first, second, weight, low)
+    """`choose` for many: a block is counted first, many messages at once."""
+    summary, block, pairs, loads = tally.summary, tally.block, tally.pairs, tally.loads
+    seeds, workers = (plan.seeds[0], plan.seeds[1]), plan.workers[0]
+    theta, growth, sums = plan.theta[0], summary.growth[0], block.sums
+    lows = tally.lowest, tally.floor, tally.word
+    low = _low_of(lows[0], lows[1], lows[2])
+    step, size, start = np.uint64(weights.size == keys.size), np.uint64(keys.size), np.uint64(0)
+    while start < size:
+        stop = start + np.uint64(BLOCK)
+        span = start, stop if stop < size else size
+        counted = count_block(seeds, workers, summary, pairs, block, keys, weights, span)
+        for number in range(counted):
+            at = start + number
+            head = is_head(sums[0, number], sums[1, number], sums[2, number] * growth, theta)
+            worker, low = _send(loads, lows, head, block.pairs[number], weights[at * step], low)
             out[at] = worker
-        keep_sums(summary, sums)
+        start += counted
     tally.seen[0] += keys.size
 
 
@@ -164,12 +179,14 @@ class WChoices(HeadScheme):
 
     def tally(self, plan: HeadPlan, source: int) -> WChoicesTally:
         """The plan's heads and loads."""
+        summary, pairs = self._summary(plan)
         return WChoicesTally(
             plan.start.copy(),
-            self._summary(plan),
+            summary,
             np.zeros(1, np.int64),
             np.zeros(1),
             np.zeros((plan.start.size + 63) // 64, np.uint64),
             np.zeros(1, np.int64),
-            np.zeros((2, BLOCK), np.int32),
+            pairs,
+            Block.empty(),
         )

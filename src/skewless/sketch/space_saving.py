@@ -45,7 +45,9 @@ U64 = npt.NDArray[np.uint64]
 F64 = npt.NDArray[np.float64]
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
-Sums = tuple[float, float, float]  # total, messages, gain
+U8 = npt.NDArray[np.uint8]
+
+Candidate = tuple[np.int64, np.int64, np.int64]  # a counter, the ring's entries, whose turn it is
 
 SLACK = 0.125
 MOST_COUNTERS = 100_000_000  # 80 bytes each, with the index
@@ -63,7 +65,8 @@ class SpaceSaving(NamedTuple):
     errors: F64  # [capacity] by how much at most
     cells: I32  # [a power of two] the counter of the key that hashes here, or −1
     ring: I32  # [capacity] the candidates
-    ring_state: I64  # [2] candidates left, whose turn it is
+    ring_state: I64  # [3] entries of the ring, whose turn it is, counters up to the limit
+    safe: U8  # [capacity] 1 where the count is above the limit: nobody may take the counter over
     used: I64  # [1] counters in use
     limit: F64  # [1] count up to which a counter may be taken over
     lifts: F64  # [1] by how much the counts exceed the total
@@ -110,7 +113,8 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
         np.zeros(capacity),
         np.full(cells, _FREE, np.int32),
         np.zeros(capacity, np.int32),
-        np.zeros(2, np.int64),
+        np.array([0, 0, capacity]),
+        np.zeros(capacity, np.uint8),
         np.zeros(1, np.int64),
         np.zeros(1),
         np.zeros(1),
@@ -123,7 +127,8 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
 
 
 @inlined
-def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
+def home_of(key: np.uint64, mask: np.uint64) -> np.uint64:
+    """The index cell where the search for a key begins."""
     return ((key * _GOLDEN) >> np.uint64(20)) & mask
 
 
@@ -132,7 +137,7 @@ def _home(key: np.uint64, mask: np.uint64) -> np.uint64:
 def cell_of(cells: I32, keys: U64, key: np.uint64) -> np.uint64:
     """The index cell of the key, or the free one where it belongs."""
     mask = np.uint64(cells.size - 1)
-    cell = _home(key, mask)
+    cell = home_of(key, mask)
     while cells[cell] >= 0 and keys[np.uint64(cells[cell])] != key:
         cell = (cell + _ONE) & mask
     return cell
@@ -145,12 +150,12 @@ def _forget(cells: I32, keys: U64, slot: np.uint64) -> np.uint64:
     Later cells of its run move back, so no gap hides a key.
     """
     mask = np.uint64(cells.size - 1)
-    gap = _home(keys[slot], mask)
+    gap = home_of(keys[slot], mask)
     while cells[gap] != np.int32(slot):
         gap = (gap + _ONE) & mask
     cell = (gap + _ONE) & mask
     while cells[cell] >= 0:
-        wanted = _home(keys[np.uint64(cells[cell])], mask)
+        wanted = home_of(keys[np.uint64(cells[cell])], mask)
         if ((cell - wanted) & mask) >= ((cell - gap) & mask):
             cells[gap] = cells[cell]
             gap = cell
@@ -164,64 +169,31 @@ def _rescan(summary: Any) -> None:
     """Set the limit and list the counters up to it."""
     counts, capacity, total = summary.counts, summary.counts.size, summary.total[0]
     mean = summary.gain[0] * total / summary.messages[0]
-    slack = min(SLACK * mean, (SLACK * total - summary.lifts[0]) / capacity)
-    limit = least_of(counts) + max(0.0, slack)
+    usual, allowed = SLACK * mean, (SLACK * total - summary.lifts[0]) / capacity
+    slack = usual if usual < allowed else allowed
+    limit = least_of(counts) + (slack if slack > 0.0 else 0.0)
     summary.limit[0] = limit
     left = np.int64(0)
     for slot in range(capacity):
         summary.ring[np.uint64(left)] = slot
         left += np.int64(counts[slot] <= limit)
-    summary.ring_state[0] = left
+        summary.safe[slot] = counts[slot] > limit
+    summary.ring_state[0] = summary.ring_state[2] = left
+
+
+# Helpers are handed what they need, not the summary: numba takes a tuple apart, array by array, for
+# every call, and puts it together again inside, which is more code than theirs.
 
 
 @inlined
-def _candidate(summary: Any) -> np.int64:
-    """A counter at most at the limit, the candidates in turn; −1 if none is left."""
-    ring, state, counts = summary.ring, summary.ring_state, summary.counts
-    left, turn, limit = state[0], state[1], summary.limit[0]
-    slot = np.int64(-1)
-    while slot < 0 and left > 0:
-        turn = turn if turn < left else 0
-        candidate = ring[np.uint64(turn)]
-        if counts[np.uint64(candidate)] <= limit:
-            slot = np.int64(candidate)
-            turn += 1
-        else:
-            left -= 1
-            ring[np.uint64(turn)] = ring[np.uint64(left)]
-    state[0], state[1] = left, turn
-    return slot
-
-
-@inlined
-def _admit(summary: Any, key: np.uint64, cell: np.uint64) -> np.int64:
-    """Give a key that has no counter one; where it is, or −1 if a rescan must come first.
-
-    `cell` is the free one where it belongs.
-    """
-    cells, keys, counts = summary.cells, summary.keys, summary.counts
-    slot = summary.used[0]
-    if slot < counts.size:
-        summary.used[0] = slot + 1
-    else:
-        slot = _candidate(summary)
-        if slot < 0:
-            return slot
-        at = np.uint64(slot)
-        gap = _forget(cells, keys, at)
-        # No other cell became free, so the key belongs there if that is sooner.
-        mask = np.uint64(cells.size - 1)
-        home = _home(key, mask)
-        cell = gap if ((gap - home) & mask) < ((cell - home) & mask) else cell
-        count, bound = counts[at], summary.bound[0]
-        start = max(count, bound)
-        summary.bound[0] = start
-        summary.lifts[0] += start - count
-        counts[at] = start
-        summary.errors[at] = start
-    keys[np.uint64(slot)] = key
-    cells[cell] = slot
-    return slot
+def _candidate(ring: I32, counts: F64, limit: float, left: np.int64, turn: np.int64) -> Candidate:
+    """A counter at most at the limit, the candidates in turn; there is one."""
+    turn = turn if turn < left else np.int64(0)
+    while counts[np.uint64(ring[np.uint64(turn)])] > limit:
+        left -= 1
+        ring[np.uint64(turn)] = ring[np.uint64(left)]
+        turn = turn if turn < left else np.int64(0)
+    return np.int64(ring[np.uint64(turn)]), left, turn + 1
 
 
 @compiled
@@ -231,6 +203,7 @@ def renormalise(summary: Any) -> None:
     for slot in range(summary.counts.size):
         summary.counts[slot] /= gain
         summary.errors[slot] /= gain
+        summary.safe[slot] = summary.counts[slot] > summary.limit[0] / gain
     summary.limit[0] /= gain
     summary.lifts[0] /= gain
     summary.bound[0] /= gain
@@ -240,50 +213,69 @@ def renormalise(summary: Any) -> None:
 
 
 @inlined
-def sums_of(summary: Any) -> Sums:
-    """What `count` changes with every message."""
-    return summary.total[0], summary.messages[0], summary.gain[0]
+def count_other(
+    summary: Any, key: np.uint64, amount: float, left: np.int64, turn: np.int64
+) -> Candidate:
+    """Add to a key's counter, which it may not have yet; the sums include the message already.
 
-
-@inlined
-def keep_sums(summary: Any, sums: Sums) -> None:
-    """Put it back."""
-    summary.total[0], summary.messages[0], summary.gain[0] = sums
-
-
-@inlined
-def count(summary: Any, key: np.uint64, weight: float, sums: Sums) -> tuple[np.uint64, Sums]:
-    """Count a message of that weight (≥ 0); the key's counter, and the sums with the message.
-
-    A loop carries the sums from one message to the next in registers.
+    The counter, the entries of the ring that are left, and whose turn it is: a loop carries them
+    from one message to the next in registers.
     """
-    total, messages, gain = sums
-    if gain > GAIN_LIMIT:
-        keep_sums(summary, sums)
-        renormalise(summary)
-        total, messages, gain = sums_of(summary)
-    amount = weight * gain
-    messages += gain
-    gain *= summary.growth[0]
-    total += amount
-    cell = cell_of(summary.cells, summary.keys, key)
-    slot = np.int64(summary.cells[cell])
+    cells, keys, counts = summary.cells, summary.keys, summary.counts
+    state, mask = summary.ring_state, np.uint64(summary.cells.size - 1)
+    cell = cell_of(cells, keys, key)
+    slot = np.int64(cells[cell])
     if slot < 0:
-        keep_sums(summary, (total, messages, gain))
-        while slot < 0:
-            slot = _admit(summary, key, cell)
-            if slot < 0:
+        slot = summary.used[0]
+        if slot < counts.size:
+            summary.used[0] = slot + 1
+            state[2] = counts.size - slot - 1  # free counters are as good as candidates
+        else:
+            if state[2] <= 0:
                 _rescan(summary)
-    at = np.uint64(slot)
-    summary.counts[at] += amount
-    return at, (total, messages, gain)
+                left, turn = state[0], np.int64(0)
+            slot, left, turn = _candidate(summary.ring, counts, summary.limit[0], left, turn)
+            taken = np.uint64(slot)
+            gap = _forget(cells, keys, taken)
+            # No other cell became free, so the key belongs there if that is sooner.
+            home = home_of(key, mask)
+            cell = gap if ((gap - home) & mask) < ((cell - home) & mask) else cell
+            least = counts[taken]
+            start = least if least > summary.bound[0] else summary.bound[0]
+            summary.bound[0] = start
+            summary.lifts[0] += start - least
+            counts[taken] = start
+            summary.errors[taken] = start
+            state[2] -= np.int64(start > summary.limit[0])
+        keys[np.uint64(slot)] = key
+        cells[cell] = slot
+    at, limit = np.uint64(slot), summary.limit[0]
+    before = counts[at]
+    after = before + amount
+    counts[at] = after
+    summary.safe[at] = after > limit
+    state[2] -= np.int64((before <= limit) & (after > limit))
+    return slot, left, turn
+
+
+@inlined
+def count(summary: Any, key: np.uint64, weight: float) -> np.uint64:
+    """Count a message of that weight (≥ 0); the key's counter."""
+    if summary.gain[0] > GAIN_LIMIT:
+        renormalise(summary)
+    gain, state = summary.gain[0], summary.ring_state
+    amount = weight * gain
+    summary.messages[0] += gain
+    summary.gain[0] = gain * summary.growth[0]
+    summary.total[0] += amount
+    slot, state[0], state[1] = count_other(summary, key, amount, state[0], state[1])
+    return np.uint64(slot)
 
 
 @inlined
 def add(summary: Any, key: np.uint64, weight: float) -> None:
     """Count a message of that weight (≥ 0)."""
-    _, sums = count(summary, key, weight, sums_of(summary))
-    keep_sums(summary, sums)
+    count(summary, key, weight)
 
 
 @compiled

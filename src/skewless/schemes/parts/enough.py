@@ -33,6 +33,12 @@ def total(values: F64) -> float:
     return added
 
 
+# Numba's `min` and `max` take a twentieth of a second to compile for every pair of types.
+@inlined
+def _or_none(value: float) -> float:
+    return value if value > 0.0 else 0.0
+
+
 @compiled
 def are_enough(shares: F64, tail: float, choices: int, workers: int, epsilon: float) -> bool:
     """Whether the inequality holds for every prefix of the head, given by falling shares."""
@@ -49,8 +55,8 @@ def are_enough(shares: F64, tail: float, choices: int, workers: int, epsilon: fl
             return True  # the left side never exceeds 1, and later prefixes reach more workers
         all_inside = 1.0
         for j in range(choices):
-            all_inside *= max(0.0, workers * reached - j) / (workers - j)
-        both_inside = reached * max(0.0, workers * reached - 1) / (workers - 1)
+            all_inside *= _or_none(workers * reached - j) / (workers - j)
+        both_inside = reached * _or_none(workers * reached - 1) / (workers - 1)
         if first + all_inside * later + both_inside * tail > reached * allowed_share:
             return False
     return True
@@ -60,11 +66,12 @@ def are_enough(shares: F64, tail: float, choices: int, workers: int, epsilon: fl
 def fewest_choices(shares: F64, tail: float, workers: int, epsilon: float) -> int:
     """The smallest d for head keys of these falling shares; W stands for all workers."""
     if shares.size == 0 or workers <= 2:
-        return min(2, workers)
-    choices = max(2, math.ceil(shares[0] * workers))
+        return 2 if workers > 2 else workers
+    choices = math.ceil(shares[0] * workers)
+    choices = choices if choices > 2 else 2
     while choices < workers and not are_enough(shares, tail, choices, workers, epsilon):
         choices += 1
-    return min(choices, workers)
+    return choices if choices < workers else workers
 
 
 @compiled

@@ -14,23 +14,30 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from skewless.compiled import inlined
+from skewless.compiled import compiled, inlined
+from skewless.compiled.bits import pick
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, least_prime, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, Scheme, check_workers
 from skewless.sketch.space_saving import (
+    GAIN_LIMIT,
     SpaceSaving,
     Summary,
-    Sums,
     capacity_for,
+    count_other,
+    home_of,
     merge,
     preload,
+    renormalise,
     space_saving,
     summarise,
 )
 
 FEWEST_MESSAGES = 4.0
-BLOCK = 256  # messages are hashed at a time
+BLOCK = 256  # messages are counted at a time, at most
+_ANY = np.int32(0)  # a counter to read where a key has none
+Seeds = tuple[np.uint64, np.uint64]  # of two choices
+Span = tuple[np.uint64, np.uint64]  # the first message; the one after the last
 
 
 class HeadPlan(NamedTuple):
@@ -48,6 +55,19 @@ class HeadPlan(NamedTuple):
     head_total: F64  # [1] out of how many messages
 
 
+class Block(NamedTuple):
+    """Messages that are counted together, before any of them is sent."""
+
+    slots: I32  # [2, BLOCK] the counter of each message's key; the messages that are counted last
+    pairs: U64  # [BLOCK] both choices
+    sums: F64  # [3, BLOCK] the key's count and the total, with the message; the gain before it
+
+    @classmethod
+    def empty(cls) -> Block:
+        """Room for messages."""
+        return cls(np.zeros((2, BLOCK), np.int32), np.zeros(BLOCK, np.uint64), np.zeros((3, BLOCK)))
+
+
 class HeadReport(NamedTuple):
     """What the sources saw and sent, beyond what they started from."""
 
@@ -57,32 +77,101 @@ class HeadReport(NamedTuple):
 
 
 @inlined
-def is_head(count: float, sums: Sums, theta: float) -> bool:
-    """Whether a key with this count is head, given the summary's sums: O(1)."""
+def is_head(count: float, total: float, gain: float, theta: float) -> bool:
+    """Whether a key with this count is head, given the summary's total and gain: O(1)."""
     # An `and` would be a branch, which the processor cannot foresee.
-    return (count > theta * sums[0]) & (count >= FEWEST_MESSAGES * sums[2])
+    return (count > theta * total) & (count >= FEWEST_MESSAGES * gain)
 
 
 @inlined
-def two_choices(
-    key: np.uint64, seeds: tuple[np.uint64, np.uint64], workers: np.int64
-) -> tuple[np.int64, np.int64]:
+def two_choices(key: np.uint64, seeds: Seeds, workers: np.int64) -> tuple[np.int64, np.int64]:
     """The choices of a tail key; of one worker, it twice."""
     first = scale(hash_long(key, seeds[0]), np.uint64(workers))
     second = scale(hash_long(key, seeds[1]), np.uint64(workers - 1))
-    return first, min(second + np.int64(second >= first), workers - 1)
+    second += np.int64(second >= first)
+    return first, pick(second < workers, second, workers - 1)
 
 
 @inlined
-def hash_block(
-    choices: I32, keys: U64, start: np.int64, stop: np.int64, seeds: U64, workers: np.int64
-) -> None:
-    """The choices of messages start … stop − 1, many at once: [2, at least so many]."""
-    both = seeds[0], seeds[1]
-    for number in range(stop - start):
-        first, second = two_choices(keys[np.uint64(start + number)], both, workers)
-        choices[0, number] = first
-        choices[1, number] = second
+def pair_of(key: np.uint64, seeds: Seeds, workers: np.int64) -> np.uint64:
+    """Both choices of a tail key in one word."""
+    first, second = two_choices(key, seeds, workers)
+    return np.uint64(first) | np.uint64(second) << np.uint64(32)
+
+
+@inlined
+def apart(pair: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The two choices."""
+    return pair & np.uint64(0xFFFFFFFF), pair >> np.uint64(32)
+
+
+@compiled
+def find_pairs(pairs: U64, keys: U64, seeds: U64, workers: np.int64) -> None:
+    """The pairs of all keys."""
+    for slot in range(keys.size):
+        pairs[slot] = pair_of(keys[slot], (seeds[0], seeds[1]), workers)
+
+
+@inlined
+def count_block(
+    seeds: Seeds,
+    workers: np.int64,
+    summary: Any,
+    pairs: U64,
+    block: Any,
+    keys: U64,
+    weights: F64,
+    span: Span,
+) -> np.uint64:
+    """Count messages of a span into a block, from its start on; how many, not always all.
+
+    First, without a branch, those whose counter nobody may take over: whether a key has a counter
+    cannot be foreseen. Their order with the others does not matter before the next rescan. Then
+    the others, each of which uses up one candidate at most: the block ends with the one that may
+    need a rescan. A key that has a counter is not hashed again: its choices are kept beside it.
+    """
+    if summary.gain[0] > GAIN_LIMIT:
+        renormalise(summary)
+    cells, held, counts, state = summary.cells, summary.keys, summary.counts, summary.ring_state
+    total, messages, gain = summary.total[0], summary.messages[0], summary.gain[0]
+    growth, safe, spare = (
+        summary.growth[0],
+        summary.safe,
+        np.uint64(state[2] if state[2] > 0 else 0),
+    )
+    mask, step, one = np.uint64(cells.size - 1), np.uint64(weights.size == keys.size), np.uint64(1)
+    number, others = np.uint64(0), np.uint64(0)
+    while number < span[1] - span[0]:
+        at = span[0] + number
+        key, amount = keys[at], weights[at * step] * gain
+        block.sums[2, number] = gain
+        messages += gain
+        gain *= growth
+        total += amount
+        cell = cells[home_of(key, mask)]
+        slot = np.uint64(pick(cell >= 0, cell, _ANY))
+        known = (cell >= 0) & (held[slot] == key) & (safe[slot] != 0)
+        level = counts[slot] + pick(known, amount, 0.0)
+        counts[slot] = level
+        block.slots[0, number], block.pairs[number] = slot, pairs[slot]
+        block.sums[0, number], block.sums[1, number] = level, total
+        block.slots[1, others] = number
+        others += np.uint64(not known)
+        number += one
+        if (others > spare) | (gain > GAIN_LIMIT):
+            break
+    summary.total[0], summary.messages[0], summary.gain[0] = total, messages, gain
+    left, turn = state[0], state[1]
+    for other in range(others):
+        place = np.uint64(block.slots[1, other])
+        key = keys[span[0] + place]
+        amount = weights[(span[0] + place) * step] * block.sums[2, place]
+        found, left, turn = count_other(summary, key, amount, left, turn)
+        slot = np.uint64(found)
+        block.slots[0, place], block.sums[0, place] = slot, counts[slot]
+        pairs[slot] = block.pairs[place] = pair_of(key, seeds, workers)
+    state[0], state[1] = left, turn
+    return number
 
 
 @dataclass(frozen=True)
@@ -117,12 +206,14 @@ class HeadScheme(Scheme):
             np.zeros(1),
         )
 
-    def _summary(self, plan: HeadPlan) -> SpaceSaving:
-        """A source's first summary: the plan's heads."""
+    def _summary(self, plan: HeadPlan) -> tuple[SpaceSaving, U64]:
+        """A source's first summary, the plan's heads, and the choices of each counter's key."""
         summary = space_saving(capacity_for(float(plan.theta[0]) / 4), self.half_life)
+        pairs = np.zeros(summary.keys.size, np.uint64)
         if plan.head_keys.size:
             preload(summary, plan.head_keys, plan.head_counts, float(plan.head_total[0]))
-        return summary
+            find_pairs(pairs, summary.keys, plan.seeds, int(plan.workers[0]))
+        return summary, pairs
 
     def report(self, plan: HeadPlan, tally: Any) -> HeadReport:
         """What came and was sent under this plan; an idle source reports nothing."""

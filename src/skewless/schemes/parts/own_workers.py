@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import opaque, trailing_zeros
+from skewless.compiled.bits import pick, trailing_zeros
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, U64
 
@@ -49,16 +49,11 @@ def _tag_of(hashed: np.uint64) -> np.uint64:
 
 
 @inlined
-def place_of(moved: U64, hashed: np.uint64) -> tuple[np.uint64, np.uint64, np.uint64]:
-    """The number of the key's place, all bits set if it has it (else none), and where it is then.
-
-    A mask instead of a bool: LLVM would turn `a if known else b` into a branch.
-    """
+def place_of(moved: U64, hashed: np.uint64) -> tuple[np.uint64, bool, np.uint64]:
+    """The number of the key's place, whether it is known there, and where the key is then."""
     number = hashed & np.uint64(moved.shape[0] - 1)
     entry = moved[number, KEY]
-    differs = (entry >> _HOME) ^ _tag_of(hashed)
-    known = opaque(np.uint64(np.int64(differs - _ONE) >> np.int64(63)))
-    return number, known, entry & _HOMES
+    return number, entry >> _HOME == _tag_of(hashed), entry & _HOMES
 
 
 @inlined
@@ -68,7 +63,7 @@ def _rotate(bits: np.uint64, by: np.uint64) -> np.uint64:
 
 @inlined
 def next_below(
-    moved: U64, below: U64, number: np.uint64, known: np.uint64, first: np.uint64, home: np.uint64
+    moved: U64, below: U64, number: np.uint64, known: bool, first: np.uint64, home: np.uint64
 ) -> tuple[np.uint64, bool]:
     """The next of the key's own workers below the level, and whether there is one.
 
@@ -77,25 +72,20 @@ def next_below(
     """
     word, alone = np.uint64(0), _ONE << (first & _LAST)
     if below.size == 1:
-        own, lower = moved[number, OWN], below[0]
-        bits = ((own & known) | (alone & ~known)) & lower
+        bits = pick(known, moved[number, OWN], alone) & below[0]
     elif below.size <= 64:
-        its, group = moved[number, GROUPS], _ONE << (first >> _SIX)
         start = home >> _SIX
-        near = _rotate((its & known) | group, start)
+        near = _rotate(pick(known, moved[number, GROUPS], _ONE << (first >> _SIX)), start)
         word = (start + trailing_zeros(near)) & _LAST
         near &= near - _ONE
         after = (start + trailing_zeros(near)) & _LAST
-        own, lower = moved[number, OWN + word], below[word]
-        bits = ((own & known) | (alone & ~known)) & lower
-        second = moved[number, OWN + after] & below[after] & known
-        second = second if near != 0 else np.uint64(0)
-        word = word if bits != 0 else after
-        bits = bits if bits != 0 else second
+        bits = pick(known, moved[number, OWN + word], alone) & below[word]
+        second = pick(near != 0, moved[number, OWN + after] & below[after], np.uint64(0))
+        word, bits = pick(bits != 0, word, after), pick(bits != 0, bits, second)
         near &= near - _ONE
         if near != 0 and bits == 0:
             word, bits = _look_at_all(moved, below, number, start)
-    elif known != 0:
+    elif known:
         word, bits = _look_at_all(moved, below, number, home >> _SIX)
     else:
         word = first >> _SIX
@@ -185,10 +175,10 @@ def find_below(below: U64, loads: F64, level: float) -> int:
 
 
 @inlined
-def keep_home(moved: U64, number: np.uint64, known: np.uint64, worker: np.uint64) -> None:
+def keep_home(moved: U64, number: np.uint64, known: bool, worker: np.uint64) -> None:
     """A known key is with this worker now, which is its own; where it is not known, nothing."""
     entry = moved[number, KEY]
-    moved[number, KEY] = entry ^ (((entry ^ worker) & _HOMES) & known)
+    moved[number, KEY] = pick(known, (entry & ~_HOMES) | worker, entry)
 
 
 @inlined
