@@ -57,7 +57,8 @@ def join(
 ) -> DataFrame:
     """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
 
-    Without a plan it first counts the keys of both sides, which runs a few short jobs, most often two.
+    Without a plan it first counts the keys of both sides, which runs one or two short jobs, seldom
+    more.
 
     on: a column's name, a list of names, or a list of pairs (left column, right column), which may
         have further conditions after them as Columns
