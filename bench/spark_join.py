@@ -4,9 +4,11 @@
                                [--data FOLDER]
 
 tasks:    rows in and out of every task of the join, the largest over the mean, in six situations
-wall:     0.05 ms slept for each result row on 8 workers, against the ideal
+wall:     0.05 ms slept for each result row on 8 workers, against the ideal; Spark's own join of as
+          many rows without skew shows what of the rest is not ours
 cpu:      processor time of all tasks against the plain join's, without and with skew to mend
-learning: counting the keys against the plain join's time on 10 million rows
+learning: counting the keys against the plain join's time on 10 million rows; a scan that only
+          draws keys shows how much of it is reading
 stream:   rows of state per partition of a join of two streams
 real:     hashtags and cashtags of FOLDER with a table per key, and with themselves within an hour
 
@@ -20,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -195,10 +198,13 @@ def wall(bench):
     n, keys = bench.size(1_200_000), 20_000
     left = bench.table("slow", zipf(n, keys, 1.5, 4), "x")
     right = bench.table("per-key", np.arange(keys).repeat(2), "y")
+    even = bench.table("slow-even", np.random.default_rng(4).integers(0, keys, n), "x")
     ideal_s = 2 * n * delay_s / WORKERS
     seconds = {}
+    floor = ("no skew, plain", lambda: even.join(right, "k"))
     for turn in range(bench.rounds + 1):
-        for name, make in each_way(bench, left, right, "inner", result_weight=20):
+        # A chain, not a list: each way's settings hold until the next is asked for.
+        for name, make in chain(each_way(bench, left, right, "inner", result_weight=20), [floor]):
             began = time.perf_counter()
             bench.run(make().mapInArrow(work, "k string, x long, y long"))
             if turn:  # the first warms everything up
@@ -243,17 +249,22 @@ def learning(bench):
     n, keys = bench.size(10_000_000), bench.size(1_000_000)
     left = bench.table("many", zipf(n, keys, 1.1, 7), "x")
     right = bench.table("partners", np.arange(keys).repeat(2), "y")
-    plain, learned = [], []
+    keys_only = left.select("k").unionAll(right.select("k")).where(F.rand(0) < 0.01)
+    plain, learned, scanned = [], [], []
     for turn in range(bench.rounds + 1):
         taken = bench.run(left.join(right, "k"))[0]
         began = time.perf_counter()
         learn_join(left, right, "k")
+        learning_s = time.perf_counter() - began
+        scan_s = bench.run(keys_only)[0]
         if turn:
             plain.append(taken)
-            learned.append(time.perf_counter() - began)
-    a, b = statistics.median(plain), statistics.median(learned)
+            learned.append(learning_s)
+            scanned.append(scan_s)
+    a, b, c = (statistics.median(taken) for taken in (plain, learned, scanned))
     row = {"rows": f"{n:,} × {2 * keys:,}", "plain join s": round(a, 2), "learning s": round(b, 2)}
-    CONSOLE.print(table("Learning", [{**row, "share": f"{b / a:.0%}"}]))
+    row |= {"share": f"{b / a:.0%}", "bare scan s": round(c, 2), "its share": f"{c / a:.0%}"}
+    CONSOLE.print(table("Learning", [row]))
 
 
 def stream(bench):

@@ -16,12 +16,13 @@ from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import check_server, check_worker_count
 from skewless.spark.join.broadcast import broadcast_side
+from skewless.spark.join.counting import count
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of
 from skewless.spark.join.plan import Choices, JoinPlan, as_pairs, make_plan
 from skewless.spark.join.rewrite import plain_join, spread_join
 from skewless.spark.join.salt import SaltColumns, salts
-from skewless.spark.join.sizes import count, nothing_counted
+from skewless.spark.join.sizes import nothing_counted
 from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
@@ -56,7 +57,8 @@ def join(
 ) -> DataFrame:
     """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
 
-    Without a plan it first counts the keys of both sides, which runs one to three short jobs.
+    Without a plan it first counts the keys of both sides, which runs one or two short jobs, seldom
+    more.
 
     on: a column's name, a list of names, or a list of pairs (left column, right column), which may
         have further conditions after them as Columns

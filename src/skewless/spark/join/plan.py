@@ -254,8 +254,7 @@ def as_pairs(keys: JoinKeys) -> tuple[tuple[str, str], ...]:
 
 def _plain_loads(pieces: Pieces, hashes: I64, base: npt.NDArray[np.float64]) -> Any:
     work = pieces.left + pieces.right + pieces.results
-    zero = np.zeros(1, np.int32)
-    at = [int(places(int(h), zero, base.size)[0]) for h in hashes]
+    at = places(hashes, np.zeros(1, np.int32), base.size)
     return base + np.bincount(at, work, base.size)
 
 

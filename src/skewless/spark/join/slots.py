@@ -14,12 +14,15 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 
 
-def places(key_hash: int, slots: I32, partitions: int) -> I64:
-    """The partition of each slot of a key whose columns Spark hashes to `key_hash`."""
+def places(key_hashes: int | I64, slots: I32, partitions: int) -> I64:
+    """The partition of each slot of a key whose columns Spark hashes to `key_hashes`.
+
+    Or of each key, if there are several of them and one slot.
+    """
     with np.errstate(over="ignore"):
         k = slots.astype(np.uint32) * np.uint32(0xCC9E2D51)
         k = _turned(k, 15) * np.uint32(0x1B873593)
-        h = np.uint32(key_hash & 0xFFFFFFFF) ^ k
+        h = np.asarray(key_hashes).astype(np.uint32) ^ k
         h = _turned(h, 13) * np.uint32(5) + np.uint32(0xE6546B64)
         h = h ^ np.uint32(4)
         h = (h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B)
