@@ -18,6 +18,7 @@ from pyspark import cloudpickle
 
 import skewless
 from skewless.compiled import compiled, inlined
+from skewless.compiled.beside import compiling_beside
 from skewless.compiled.cache import ROOMS
 from skewless.compiled.outside import from_outside
 from skewless.compiled.shipping import Shipment
@@ -274,3 +275,45 @@ def test_a_numba_newer_than_known_compiles_in_its_own_way_to_the_same_routes(ins
     folder = {"NUMBA_CACHE_DIR": str(tmp_path)}
     newer = f"from skewless.compiled import build; build.NEWEST_NUMBA = (0, 60); {ROUTE}"
     assert is_routed(python(newer, installed, **folder))
+
+
+BESIDE = """
+import os, sys, time
+from skewless.compiled.beside import compiling_beside
+from skewless.compiled.store import STORE
+from skewless.schemes import scheme_of
+
+def warm_up():
+    print("warming up", file=sys.stderr)
+    partial = scheme_of("partial")
+    partial.warm_up(partial.plan(3, 0))
+    raise SystemExit("of the other process")
+
+def kept():
+    return [path.name for path in STORE.folder.glob("route*") if path.suffix != ".lock"]
+
+with compiling_beside(warm_up):
+    until = time.monotonic() + 60
+    while not kept() and time.monotonic() < until:
+        time.sleep(0.01)
+    print("kept by the other:", kept())
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("nobody is left")
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="on one core nothing is beside")
+def test_a_process_beside_compiles_quietly_and_ends_with_the_block(installed, tmp_path):
+    printed = python(BESIDE, installed, NUMBA_CACHE_DIR=str(tmp_path))
+    assert printed.startswith("kept by the other: ['route_"), printed
+    assert printed.strip().endswith("nobody is left")
+
+
+def test_nothing_is_compiled_beside_where_other_threads_run(monkeypatch):
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("a copy would lack the other threads"))
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        with compiling_beside(lambda: None):
+            pass

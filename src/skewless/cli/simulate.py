@@ -33,14 +33,24 @@ def simulate(
     as_json: AsJson = False,
 ) -> None:
     """Route a stream without an engine and say how even it came out."""
+    from skewless.compiled.beside import compiling_beside
     from skewless.report.progress import messages_bar
     from skewless.report.tables import print_loads, table
+    from skewless.schemes import scheme_of
     from skewless.simulate.balance import balance
     from skewless.streams import stream_of
 
     console = console_for(as_json)
     flow = stream_of(stream)
-    with messages_bar(console, "routing", flow.length()) as progress:
+
+    def compile_router() -> None:
+        made = scheme_of(scheme)
+        made.warm_up(made.plan(workers, seed))
+
+    with (
+        compiling_beside(compile_router),
+        messages_bar(console, "routing", flow.length()) as progress,
+    ):
         result = balance(
             flow,
             scheme,
