@@ -11,7 +11,7 @@ from tests.faults.unequal_job import BATCHES, SLOWED, WORKERS, keys
 
 
 def test_a_slowed_executors_worker_ends_with_fewer_virtual_workers(tmp_path):
-    finish(start("tests.faults.unequal_job", tmp_path), tmp_path, 240)
+    finish(start("tests.faults.unequal_job", tmp_path), tmp_path, 900)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["totals"] == Counter(chain(*map(keys, range(BATCHES))))
     at = {name.rpartition("-")[0]: pid for name, pid in result["executors"].items()}
