@@ -14,7 +14,7 @@ from tests.faults.unequal_job import BATCHES, SLOWED, WORKERS, keys
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.skipif(sparks.SPARK < (4, 0), reason="state per worker needs Spark 4.0 or later")
+@pytest.mark.skipif(sparks.SPARK < (4, 1), reason="a stream that learns needs Spark 4.1 or later")
 def test_a_slowed_executors_worker_ends_with_fewer_virtual_workers(tmp_path):
     finish(start("tests.faults.unequal_job", tmp_path), tmp_path, 900)
     result = json.loads((tmp_path / "result.json").read_text())
