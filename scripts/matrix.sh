@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs the Spark tests on each Spark that is supported, in an environment of its own, two Sparks at a time, and prints
-# what works where.
+# Runs the Spark tests on each Spark that is supported, in an environment of its own, and prints what works where; fails
+# if a test failed.
 #   scripts/matrix.sh [VERSION …]
+# MATRIX_TESTS: other tests. MATRIX_AT_ONCE: how many Sparks at a time; with 2, give each two cores, as some tests have
+# limits of time.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,8 +30,10 @@ make_environment() {
 
 # Failures are what the table tells, so they end nothing.
 run_tests() {
+  rm -f ".matrix/$1.xml"
+  # A test that takes too long is to fail alone: by default, which is for compiled loops that never end, it ends all.
   # shellcheck disable=SC2086
-  ".matrix/$1/bin/python" -m pytest --junit-xml=".matrix/$1.xml" $TESTS >".matrix/$1.log" 2>&1 || true
+  ".matrix/$1/bin/python" -m pytest --timeout-method=signal --junit-xml=".matrix/$1.xml" $TESTS >".matrix/$1.log" 2>&1 || true
   echo "Spark $1: $(tail -n 1 ".matrix/$1.log")"
 }
 export -f run_tests
@@ -37,5 +41,5 @@ export -f run_tests
 for version in "${VERSIONS[@]}"; do
   make_environment "$version"
 done
-printf '%s\n' "${VERSIONS[@]}" | xargs --max-procs=2 -I{} bash -c 'run_tests {}'
+printf '%s\n' "${VERSIONS[@]}" | xargs --max-procs="${MATRIX_AT_ONCE:-2}" -I{} bash -c 'run_tests {}'
 .venv/bin/python scripts/matrix_table.py "${VERSIONS[@]}"

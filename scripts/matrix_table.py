@@ -1,24 +1,69 @@
-"""Prints what works on which Spark: a row for each file of tests that scripts/matrix.sh ran."""
+"""Prints what works on which Spark, from the results of scripts/matrix.sh.
+
+A row for each Spark, a line for each failure, and a row for each file of tests.
+"""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
-versions = sys.argv[1:]
-counts: dict[str, dict[str, list[int]]] = {}
-for version in versions:
-    for case in ElementTree.parse(Path(".matrix") / f"{version}.xml").iter("testcase"):
-        name = case.get("classname", "").rsplit(".", 1)[-1].removeprefix("test_")
-        outcome = counts.setdefault(name, {}).setdefault(version, [0, 0, 0])
-        failed = case.find("failure") is not None or case.find("error") is not None
-        outcome[1 if failed else 2 if case.find("skipped") is not None else 0] += 1
+KINDS = ("passed", "not available", "failed")
 
-print("| tests of | " + " | ".join(versions) + " |")
-print("|---" * (len(versions) + 1) + "|")
-for name, by_version in sorted(counts.items()):
-    cells = []
+
+def outcome_of(case):
+    """How a test ended, and what was said."""
+    for tag in ("failure", "error"):
+        found = case.find(tag)
+        if found is not None:
+            lines = (found.get("message") or "").strip().splitlines()
+            return "failed", lines[0] if lines else tag
+    return ("passed" if case.find("skipped") is None else "not available"), ""
+
+
+def row(*cells):
+    """Print a row of a table."""
+    print("| " + " | ".join(map(str, cells)) + " |")
+
+
+def main(versions):
+    """Print all; 1 if a test failed."""
+    totals, by_file, failures, minutes = {}, {}, [], {}
     for version in versions:
-        passed, failed, skipped = by_version.get(version, [0, 0, 0])
-        cell = f"{passed}" + (f", {failed} failed" if failed else "")
-        cells.append(cell + (f", {skipped} not there" if skipped else ""))
-    print(f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |")
+        path = Path(".matrix") / f"{version}.xml"
+        if not path.exists():  # written at the end of all tests
+            failures.append(f"{version}: the tests did not end, see .matrix/{version}.log")
+            continue
+        suite = ElementTree.parse(path).find("testsuite")
+        minutes[version] = round(float(suite.get("time")) / 60)
+        totals[version] = Counter()
+        for case in suite.iter("testcase"):
+            kind, said = outcome_of(case)
+            file = case.get("classname", "").rsplit(".", 1)[-1].removeprefix("test_")
+            totals[version][kind] += 1
+            by_file.setdefault(file, {}).setdefault(version, Counter())[kind] += 1
+            if kind == "failed":
+                failures.append(f"{version}: {file}, {case.get('name')}: {said}")
+
+    row("Spark", *KINDS, "minutes")
+    print("|---" * (len(KINDS) + 2) + "|")
+    for version, counts in totals.items():
+        row(version, *(counts[kind] or "" for kind in KINDS), minutes[version])
+    print()
+    for failure in failures:
+        print(f"- {failure}")
+    print()
+    row("tests of", *totals)
+    print("|---" * (len(totals) + 1) + "|")
+    for file, counted in sorted(by_file.items()):
+        cells = []
+        for version in totals:
+            counts = counted.get(version, Counter())
+            rest = [f"{counts[kind]} {kind}" for kind in KINDS[1:] if counts[kind]]
+            cells.append(", ".join([str(counts["passed"]), *rest]))
+        row(file.replace("_", " "), *cells)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -67,7 +67,7 @@ def kill_one_executor(marks: Path, batch: str) -> dict[str, int]:
     killed: dict[str, int] = {}
 
     def aim() -> None:
-        ends_s = time.monotonic() + 120
+        ends_s = time.monotonic() + 400
         while time.monotonic() < ends_s and not killed:
             begun = sorted(marks.glob(f"{batch}-*"), key=lambda path: path.stat().st_mtime)
             if len(begun) > FIRST_WAVE:
@@ -136,7 +136,7 @@ def stream(spark: SparkSession, folder: Path, observer: Observer) -> dict:
 
 def await_records(observer: Observer, count: int) -> None:
     """Spark tells of a batch a moment after it is done."""
-    ends_s = time.monotonic() + 20
+    ends_s = time.monotonic() + 120
     while len(observer.records()) < count and time.monotonic() < ends_s:
         time.sleep(0.05)
 

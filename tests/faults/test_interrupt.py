@@ -34,8 +34,8 @@ def test_an_interrupted_command_ends_soon_and_without_a_traceback(tmp_path):
             time.sleep(0.1)
         family = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
-        assert not psutil.wait_procs(family, timeout=30)[1]
+        assert process.wait(120) == 130
+        assert not psutil.wait_procs(family, timeout=60)[1]
         assert "Traceback" not in errors.read_text()
     finally:
         kill(process)
@@ -48,7 +48,7 @@ def is_java(process):
         return False
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_path, number, code):
     program = Path(sys.executable).with_name("skewless")
@@ -57,7 +57,7 @@ def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_pat
         [program, "run", *what], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         family: list[psutil.Process] = []
         while not family and time.monotonic() < deadline:
             assert process.poll() is None
@@ -66,7 +66,7 @@ def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_pat
             time.sleep(0.01)
         assert family
         process.send_signal(number)
-        assert process.wait(60) == code
-        assert not psutil.wait_procs(family, timeout=30)[1]
+        assert process.wait(120) == code
+        assert not psutil.wait_procs(family, timeout=60)[1]
     finally:
         kill(process)

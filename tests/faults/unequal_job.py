@@ -89,7 +89,7 @@ def run(spark: SparkSession, folder: Path, marks: Path) -> dict[str, int]:
 def await_plan(folder: Path, batch: int) -> None:
     """Spark tells of a batch a moment after it is done."""
     path = folder / "checkpoint" / "skewless" / "plans" / f"{batch}.npz"
-    ends_s = time.monotonic() + 20
+    ends_s = time.monotonic() + 120
     while not path.exists() and time.monotonic() < ends_s:
         time.sleep(0.05)
 

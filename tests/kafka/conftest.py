@@ -23,7 +23,9 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="session")
 def broker():
-    with Broker(auto_create_topics_enable="true") as running:  # as brokers are by default
+    # It creates topics, as brokers do by default, and keeps messages: a test gives them times of
+    # years ago, and half a minute after its start a broker removes what is older than a week.
+    with Broker(auto_create_topics_enable="true", log_retention_ms="-1") as running:
         yield running
 
 

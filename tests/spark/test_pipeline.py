@@ -16,6 +16,7 @@ import pytest
 from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import Observer, compare
+from skewless.spark.input.version import as_arrow
 from skewless.spark.lab.frames import write_keys
 from skewless.spark.lab.pipeline import Pipeline, run
 from skewless.spark.lab.session import beside, local_session
@@ -96,7 +97,7 @@ def test_files_are_read_by_spark_as_by_the_simulator(spark, tmp_path, kind):
     column = {"parquet": "k", "csv": "b"}.get(kind, "2")
     stream = stream_of(f"{kind}:path={path},column={column}")
     frame = write_keys(spark, stream, tmp_path / "keys", 2)
-    ours = sorted(identities(frame.toArrow()["key"].combine_chunks()).tolist())
+    ours = sorted(identities(as_arrow(frame)["key"].combine_chunks()).tolist())
     assert ours == sorted(k for chunk in stream.chunks() for k in chunk.keys.tolist())
 
 
@@ -109,7 +110,7 @@ def test_spark_hashes_the_keys_of_a_drawn_stream_to_what_the_simulator_routes(
 ):
     stream = stream_of(spec)
     frame = write_keys(spark, stream, tmp_path / "keys", 2, seed=3)
-    theirs = frame.selectExpr("key", "xxhash64(key) h").toArrow()
+    theirs = as_arrow(frame.selectExpr("key", "xxhash64(key) h"))
     drawn = np.concatenate([chunk.keys for chunk in stream.chunks(3)])
     assert sorted(theirs["h"].to_pylist()) == sorted(drawn.view(np.int64).tolist())
     assert theirs["key"].to_pylist().count(key) == max(Counter(drawn.tolist()).values())

@@ -23,6 +23,7 @@ from skewless.errors import SkewlessError
 
 MOST_THREADS = 1000
 _STACK = "-Xss8m"  # Spark matches errors of a stream by a regular expression that is recursive
+DAEMON = Path(__file__).parent / "worker_path" / "skewless_worker_daemon.py"
 _MASTERS = ("local", "spark://", "k8s://", "yarn")
 
 
@@ -59,6 +60,9 @@ def local_session(
         # Over TCP every stage in Python waits some 40 ms for an acknowledgement.
         .config("spark.python.unix.domain.socket.enabled", str(os.name == "posix").lower())
     )
+    if (master or "local").startswith("local"):  # elsewhere workers write into files of their own
+        builder = builder.config("spark.python.daemon.module", DAEMON.stem)
+        builder = builder.config("spark.executorEnv.PYTHONPATH", str(DAEMON.parent))
     if jars:
         builder = builder.config("spark.jars", ",".join(map(str, jars)))
     with _ended_on_request() as requested:
