@@ -97,6 +97,11 @@ class LoadRecorder:
                 self._state[1] *= 2
                 self._state[2] = _CHECKPOINTS // 2
 
+    def warm_up(self) -> None:
+        """Compile what `add` needs, or load what was compiled."""
+        none = np.empty(0, np.int32)
+        _record(self.loads, self._fair, self._rates, none, 0, self._state, self._maxima)
+
     @property
     def messages(self) -> int:
         """Messages recorded."""
@@ -217,7 +222,11 @@ class _Run:
 
     def add(self, chunk: Chunk) -> None:
         if not self._routing_s:
-            # Compile, or load what was compiled, before the clock starts.
+            # Compile, or load what was compiled, before the clock starts: the router last, as
+            # another process may be compiling it.
+            self._recorder.warm_up()
+            if self._pairs:
+                self._pairs.warm_up()
             self.system.warm_up()
         start_s = time.perf_counter()
         routed = self.system.route(chunk.keys, chunk.sources)

@@ -73,6 +73,11 @@ class PairCounter:
                     self._keys, self._bits, keys[part], workers[part], done, self._used, room
                 )
 
+    def warm_up(self) -> None:
+        """Compile what `add` needs, or load what was compiled."""
+        none = np.empty(0, np.uint64), np.empty(0, np.int32)
+        _insert(self._keys, self._bits, *none, 0, self._used, 0)
+
     def _make_room(self) -> None:
         if self._used < self._capacity // 2:
             return

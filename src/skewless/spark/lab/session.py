@@ -62,7 +62,8 @@ def local_session(
     )
     if (master or "local").startswith("local"):  # elsewhere workers write into files of their own
         builder = builder.config("spark.python.daemon.module", DAEMON.stem)
-        builder = builder.config("spark.executorEnv.PYTHONPATH", str(DAEMON.parent))
+        path = os.pathsep.join(filter(None, (str(DAEMON.parent), os.environ.get("PYTHONPATH"))))
+        builder = builder.config("spark.executorEnv.PYTHONPATH", path)
     if jars:
         builder = builder.config("spark.jars", ",".join(map(str, jars)))
     with _ended_on_request() as requested:
