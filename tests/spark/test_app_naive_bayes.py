@@ -85,6 +85,8 @@ def test_multinomial_of_words_equals_scikit_learn(spark):
     np.testing.assert_allclose(mine, theirs.predict_joint_log_proba(x), **WITHIN)
     unknown = spark.createDataFrame([(["never"],), ([],), (None,)], "words array<string>")
     assert {row[0] for row in unknown.select(model.prediction()).collect()} == {False}
+    for without_a_type in (pa.array([[], []]), pa.array([None, None])):
+        np.testing.assert_allclose(model.log_joint(without_a_type), [model.log_priors] * 2)
 
 
 def test_gaussian_equals_scikit_learn_far_from_zero_too(spark):

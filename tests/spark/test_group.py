@@ -308,3 +308,10 @@ def test_agg_is_fold_as_spark_calls_it_and_a_grouping_says_what_it_is(spark):
     assert repr(grouped) == "Grouping(table by k string: partial, 2 workers)"
     found = {tuple(row) for row in grouped.agg(folds.count(), folds.sum("x")).collect()}
     assert found == {("a", 2, 4), ("b", 1, 2)}
+
+
+def test_a_time_without_a_zone_stays_one_beside_a_fold_of_ones_own(spark):
+    df = spark.sql("select 'a' as w, 'b' as s, timestamp_ntz '2024-03-31 02:30:00' as t")
+    result = group(df, "w", "partial", 2).fold(Longest(), folds.min("t"), folds.max("t"))
+    assert [kind for _, kind in result.dtypes] == ["string", "bigint"] + 2 * ["timestamp_ntz"]
+    assert result.first()[2:] == 2 * (datetime.datetime(2024, 3, 31, 2, 30),)

@@ -11,12 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_type
 
 from skewless.apps.decision_tree.histogram import F64
 from skewless.apps.decision_tree.tree import LEAF, Tree
 from skewless.spark.input.checks import column_named
-from skewless.spark.input.version import arrow_function
+from skewless.spark.input.version import arrow_function, spark_type_of
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,7 @@ class DecisionTreeModel:
             for rows in batches:
                 yield classes.take(pa.array(of_node[tree.leaves_of(as_rows(rows))]))
 
-        kind = from_arrow_type(self.label_type).simpleString()
+        kind = spark_type_of(self.label_type).simpleString()
         return arrow_function(classes_of, kind)(as_column(self.features)).alias("prediction")
 
     def text(self) -> str:

@@ -11,13 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.pandas.types import from_arrow_type
 
 from skewless.apps.naive_bayes.moments import merge_moments
 from skewless.apps.naive_bayes.statistics import CATEGORICAL, GAUSSIAN, MULTINOMIAL, WORDS, prepared
 from skewless.errors import SkewlessError
 from skewless.folds.groups import Groups
-from skewless.spark.input.version import arrow_function
+from skewless.spark.input.version import arrow_function, spark_type_of
 
 F64 = npt.NDArray[np.float64]
 
@@ -53,6 +52,9 @@ class NaiveBayesModel:
 
     def log_joint(self, rows: pa.Array) -> F64:
         """log P(class, row) of each row and class, [rows, C]; a row is a list of its features."""
+        # Where Spark hands over pandas, a batch of nothing but nulls or empty lists has no type.
+        if pa.types.is_null(rows.type) or pa.types.is_null(rows.type.value_type):
+            rows = rows.cast(pa.list_(pa.float64() if self.kind == GAUSSIAN else pa.string()))
         lengths = pc.fill_null(pc.list_value_length(rows), 0).to_numpy(zero_copy_only=False)
         flat, size = rows.flatten(), len(rows)
         scores = np.tile(self.log_priors, (size, 1))
@@ -80,7 +82,7 @@ class NaiveBayesModel:
 
         It reads the columns that the model was learned from, in a batch or a stream.
         """
-        kind = from_arrow_type(self.classes.type).simpleString()
+        kind = spark_type_of(self.classes.type).simpleString()
 
         def classes_of(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
             for rows in batches:
@@ -125,7 +127,7 @@ class NaiveBayesModel:
     def frame(self, spark: SparkSession) -> DataFrame:
         """The same as a DataFrame."""
         schema = ", ".join(
-            f"{f.name} {from_arrow_type(f.type).simpleString()}" for f in self.table().schema
+            f"{f.name} {spark_type_of(f.type).simpleString()}" for f in self.table().schema
         )
         rows = [tuple(row.values()) for row in self.table().to_pylist()]
         return spark.createDataFrame(rows, schema)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DoubleType, FloatType, StructField, StructType
 
 from skewless.errors import SkewlessError
@@ -18,7 +17,7 @@ from skewless.spark.fold.values import Value, values_of
 from skewless.spark.input.checks import name_rule
 from skewless.spark.input.keys import Keys
 from skewless.spark.input.types import arrow_type, taken_type
-from skewless.spark.input.version import JAVA_WITH_SHORTEST_FLOATS, java_of
+from skewless.spark.input.version import JAVA_WITH_SHORTEST_FLOATS, java_of, spark_type_of
 from skewless.spark.input.wire import check_collation, leaves
 
 
@@ -130,7 +129,7 @@ def _spark_fields(
     found = []
     for (name, kind), own in zip(fields, owners, strict=True):
         same = [value.kind for value in own if arrow_type(value.name, value.kind) == kind]
-        found.append(StructField(name, same[0] if same else from_arrow_type(kind)))
+        found.append(StructField(name, same[0] if same else spark_type_of(kind)))
     return found
 
 

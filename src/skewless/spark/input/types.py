@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import DataType
 
 from skewless.errors import SkewlessError
-from skewless.spark.input.version import arrow_type_of
+from skewless.spark.input.version import arrow_type_of, spark_type_of
 
 
 def arrow_type(name: str, kind: DataType) -> pa.DataType:
@@ -25,7 +24,7 @@ def arrow_type(name: str, kind: DataType) -> pa.DataType:
 def taken_type(name: str, kind: pa.DataType) -> pa.DataType:
     """The Arrow type in which Spark takes results of this type; what it cannot take is refused."""
     try:
-        taken = arrow_type_of(from_arrow_type(kind))
+        taken = arrow_type_of(spark_type_of(kind))
     except (PySparkException, TypeError, NotImplementedError):
         taken = None
     if taken is None or _holds_times(taken):

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import DataType, StringType
 
 from skewless.errors import SkewlessError
@@ -180,3 +180,8 @@ def _by_pandas(function: ArrowFunction, returns: str) -> Any:
     result: Any = Iterator[pd.DataFrame] if whole else Iterator[pd.Series]
     chosen.__annotations__ = {"batches": Iterator[pd.Series], "return": result}
     return chosen
+
+
+def spark_type_of(kind: pa.DataType) -> DataType:
+    """Spark's type of an Arrow type; before 4.1 a time without a zone would get one."""
+    return from_arrow_type(kind, prefer_timestamp_ntz=True)
