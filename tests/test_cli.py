@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
-from typer.testing import CliRunner
 
 from skewless.cli import app, main
 from skewless.papers import EXPERIMENTS
@@ -96,6 +96,30 @@ def test_the_same_seed_gives_the_same_figures_and_another_seed_others():
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, arguments, says):
     assert says in sentence(capsys, monkeypatch, *SIMULATE, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["simulat"], "did you mean 'simulate'?"),
+        (["--nosuch"], "No such option '--nosuch'. 'skewless --help' lists all options."),
+        (["simulate"], "Missing option '--stream'. 'skewless simulate --help' lists all options."),
+        ([*SIMULATE, "--scheme", "key", "--workers", "x"], "'x' is not a valid integer"),
+        ([*SIMULATE, "--schem", "key"], "'--scheme'"),
+        (["reproduce", "partial-fig6", "more"], "unexpected extra argument (more)"),
+        (["run", "--batches"], "'--batches' requires an argument"),
+    ],
+)
+def test_options_that_cannot_be_are_one_sentence(capsys, monkeypatch, arguments, says):
+    assert says in sentence(capsys, monkeypatch, *arguments)
+
+
+def test_help_says_what_each_command_does_and_shows_defaults():
+    listed = run().stdout
+    assert listed == run("--help").stdout
+    assert [name for name in app.commands if f"\n  {name} " not in listed] == []
+    assert "..." not in listed.partition("Commands:")[2]
+    assert "[default: 8]" in run("run", "-h").stdout
 
 
 @pytest.mark.parametrize(
@@ -281,8 +305,7 @@ def test_every_command_is_in_the_reference():
     from pathlib import Path
 
     reference = (Path(__file__).parent.parent / "docs" / "commands.md").read_text()
-    names = [command.name or command.callback.__name__ for command in app.registered_commands]
-    assert [name for name in names if f"`skewless {name}`" not in reference] == []
+    assert [name for name in app.commands if f"`skewless {name}`" not in reference] == []
     assert [name for name in SCHEMES if f"`{name}" not in reference] == []
 
 

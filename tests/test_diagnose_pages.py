@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from skewless.cli import app
 from skewless.diagnose.data import diagnose_stream

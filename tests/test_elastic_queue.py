@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import skewless
 from skewless.cli import app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skewless.cli.options import OptionalPort
+from skewless.cli.command import Command
 from skewless.live import Page
 from tests.test_cli import run, sentence
 
@@ -31,7 +31,7 @@ def page():
 )
 def test_the_live_page_takes_a_port_or_a_free_one(given, live, top, monkeypatch):
     seen = []
-    monkeypatch.setattr(OptionalPort, "invoke", lambda self, ctx: seen.append(ctx.params))
+    monkeypatch.setattr(Command, "invoke", lambda self, ctx: seen.append(ctx.params))
     assert run(*RUN, *given).exit_code == 0
     assert (seen[0]["live"], seen[0]["top"]) == (live, top)
 

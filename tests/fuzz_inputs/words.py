@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from skewless import route
 from skewless.cli import app
@@ -118,7 +118,7 @@ def runs_long(words: list[str]) -> bool:
 
 
 def fuzz_commands(drawn: random.Random, count: int, folder: Path) -> Trials:
-    """Command lines in this process, as typer's own runner starts them."""
+    """Command lines in this process, as click's own runner starts them."""
     trials, runner = Trials("command lines"), CliRunner()
     (folder / "text").write_text("to be or not to be\n" * 50)
     (folder / "csv").write_text("a,b\n" + "x,1\ny,2\n" * 50)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from typing import NoReturn
 
-import typer
+import click
 
 from skewless._version import __version__
+from skewless.cli.command import Commands
 from skewless.cli.compare import compare
 from skewless.cli.demo import demo
 from skewless.cli.diagnose import diagnose
-from skewless.cli.options import OptionalPort
 from skewless.cli.queue import queue
 from skewless.cli.reproduce import reproduce
 from skewless.cli.run import run
@@ -19,35 +19,38 @@ from skewless.cli.schemes import schemes
 from skewless.cli.simulate import simulate
 from skewless.errors import SkewlessError
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    help="Even work from skewed keys, on Spark.",
-)
-for command in (demo, diagnose, simulate, queue, compare, run, reproduce, schemes):
-    app.command(cls=OptionalPort if command is run else None)(command)
+INTERRUPTED = 130  # the exit code that shells give to what Ctrl-C ended
 
 
-@app.callback(invoke_without_command=True)
-def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False,
-) -> None:
-    if version:
-        typer.echo(f"skewless {__version__}")
-        raise typer.Exit
+@click.group(cls=Commands, invoke_without_command=True)
+@click.version_option(__version__, message="skewless %(version)s")
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """Even work from skewed keys, on Spark."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for _command in (demo, diagnose, simulate, queue, compare, run, reproduce, schemes):
+    app.add_command(_command)
 
 
 def main() -> None:
     """Run the command line; a user's mistake is one sentence and exit code 2."""
     try:
-        app()
+        app.main(standalone_mode=False)
     except SkewlessError as error:
         _refuse(str(error))
+    except click.UsageError as error:
+        said, asked = error.format_message(), error.ctx.command_path if error.ctx else "skewless"
+        stop = "" if said.endswith((".", "?", ")")) else "."
+        _refuse(f"{said}{stop} '{asked} --help' lists all options.")
+    except click.Abort:
+        sys.exit(INTERRUPTED)
     except MemoryError as error:
         _refuse(f"There is not enough memory ({error}): give smaller parameters or fewer workers.")
 
 
 def _refuse(sentence: str) -> NoReturn:
-    typer.secho(f"Error: {sentence}", fg=typer.colors.RED, err=True)
+    click.secho(f"Error: {sentence}", fg="red", err=True)
     sys.exit(2)

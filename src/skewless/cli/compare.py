@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
+from skewless.cli import options
+from skewless.cli.command import command, option
+from skewless.cli.options import console_for, print_json
 
-from skewless.cli.options import AsJson, Seed, StreamSpec, Workers, console_for, print_json
 
-
+@command
+@options.stream
+@option("--schemes", required=True, help="Schemes, separated by commas: key,partial,….")
+@options.workers
+@option("--delay-ms", default=0.0, help="Time each message takes at its worker.")
+@options.master
+@option("--sources", default=8, help="Files, and so tasks, that the stream is cut into.")
+@option("--rounds", default=3, help="Timed runs of each scheme; the median counts.")
+@options.seed
+@options.as_json
 def compare(
-    stream: StreamSpec,
-    schemes: Annotated[str, typer.Option(help="Schemes, separated by commas: key,partial,….")],
-    workers: Workers,
-    delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
-    master: Annotated[
-        str | None, typer.Option(help="Spark master; local with a thread per worker if not given.")
-    ] = None,
-    sources: Annotated[
-        int, typer.Option(help="Files, and so tasks, that the stream is cut into.")
-    ] = 8,
-    rounds: Annotated[int, typer.Option(help="Timed runs of each scheme; the median counts.")] = 3,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    stream: str,
+    schemes: str,
+    workers: int,
+    delay_ms: float,
+    master: str | None,
+    sources: int,
+    rounds: int,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Count a stream's keys on Spark with each scheme: time, balance, copies of keys, result."""
     import numpy as np

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from rich.console import Console
 
-from skewless.cli.options import path_option
+from skewless.cli.command import command, option, path
 
 WORKERS = 8
 FILES = 6
@@ -22,9 +22,9 @@ COMMON = (
 )
 
 
-def demo(
-    out: Annotated[Path, path_option("Folder for the picture.")] = Path("results"),
-) -> None:
+@command
+@option("--out", type=path, default="results", help="Folder for the picture.")
+def demo(out: Path) -> None:
     """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
     from skewless.report.demo import show
     from skewless.report.files import make_folder

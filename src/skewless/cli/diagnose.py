@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import click
 
-from skewless.cli.options import AsJson, Seed, console_for, print_json
+from skewless.cli import options
+from skewless.cli.command import command, option, path
+from skewless.cli.options import console_for, print_json
 from skewless.errors import SkewlessError
 
 if TYPE_CHECKING:
@@ -17,44 +19,55 @@ WORKERS = 8
 _PARQUET, _TABS = (".parquet", ".pq"), (".tsv", ".tab")
 
 
+@command
+@click.argument("file", type=path, required=False)
+@option("--stream", help="A stream: name:param=value,…, as for simulate.")
+@option(
+    "--key",
+    "keys",
+    multiple=True,
+    help="Column of FILE that is the key; several times: which is worst.",
+)
+@option("--workers", default=WORKERS, help="Workers of the job to be predicted.")
+@option(
+    "--work",
+    default="fold",
+    help="What is done with the rows of a key: fold, group, map, aggregate.",
+)
+@option("--sources", default=8, help="Tasks that read the data and route by it.")
+@option("--event-log", type=path, help="An event log of Spark: a file or a rolling folder.")
+@option("--against", type=path, help="The event log after a change, against --event-log.")
+@option("--html", type=path, help="File for a page to look at.")
+@options.seed
+@options.as_json
 def diagnose(
-    file: Annotated[
-        Path | None, typer.Argument(help="A Parquet, CSV or TSV file, by the columns --key.")
-    ] = None,
-    stream: Annotated[
-        str | None, typer.Option(help="A stream: name:param=value,…, as for simulate.")
-    ] = None,
-    key: Annotated[
-        list[str] | None,
-        typer.Option(help="Column of FILE that is the key; several times: which is worst."),
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Workers of the job to be predicted.")] = WORKERS,
-    work: Annotated[
-        str, typer.Option(help="What is done with the rows of a key: fold, group, map, aggregate.")
-    ] = "fold",
-    sources: Annotated[int, typer.Option(help="Tasks that read the data and route by it.")] = 8,
-    event_log: Annotated[
-        Path | None, typer.Option(help="An event log of Spark: a file or a rolling folder.")
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(help="The event log after a change, against --event-log.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="File for a page to look at.")] = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    file: Path | None,
+    stream: str | None,
+    keys: tuple[str, ...],
+    workers: int,
+    work: str,
+    sources: int,
+    event_log: Path | None,
+    against: Path | None,
+    html: Path | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    """Say which key is hot, what it costs and what to do: of a stream, a file or an event log."""
+    """Say which key is hot, what it costs and what to do: of a stream, a file or an event log.
+
+    FILE is a Parquet, CSV or TSV file, diagnosed by the columns --key.
+    """
     from skewless.diagnose.page.page import document, write_page
     from skewless.report.files import make_folder
 
     console = console_for(as_json)
-    _check(file, stream, key, event_log, against)
+    _check(file, stream, keys, event_log, against)
     if html is not None:
         make_folder(html.parent)
     if event_log is not None:
         found, body = _of_logs(console, event_log, against, as_json)
     else:
-        specs = [stream] if stream is not None else [_spec(file, column) for column in key or ()]
+        specs = [stream] if stream is not None else [_spec(file, column) for column in keys]
         found, body = _of_data(console, specs, workers, work, sources, seed, as_json)
     if html is not None:
         write_page(html, document("skewless diagnose", body))
@@ -66,7 +79,7 @@ def diagnose(
 def _check(
     file: Path | None,
     stream: str | None,
-    key: list[str] | None,
+    keys: tuple[str, ...],
     event_log: Path | None,
     against: Path | None,
 ) -> None:
@@ -74,7 +87,7 @@ def _check(
         raise SkewlessError(
             "Give one thing to diagnose: --stream S, FILE --key COLUMN, or --event-log PATH."
         )
-    if (file is None) != (not key):
+    if (file is None) != (not keys):
         raise SkewlessError(
             "A file needs its key column, and only a file takes one: FILE --key COLUMN."
         )
@@ -148,9 +161,9 @@ def _of_logs(console: Console, before: Path, after: Path | None, as_json: bool) 
     from skewless.report.progress import bytes_bar
 
     logs = []
-    for path in (before,) if after is None else (before, after):
-        with bytes_bar(console, f"reading {path.name}", log_files(path).size_bytes) as progress:
-            logs.append(diagnose_log(path, progress))
+    for log in (before,) if after is None else (before, after):
+        with bytes_bar(console, f"reading {log.name}", log_files(log).size_bytes) as progress:
+            logs.append(diagnose_log(log, progress))
     if len(logs) == 1:
         if not as_json:
             print_log(console, logs[0])

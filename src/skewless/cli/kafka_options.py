@@ -2,66 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from skewless.cli.command import option
 from skewless.errors import SkewlessError
 
 if TYPE_CHECKING:
     from skewless.spark.lab.kafka import Kafka
 
-_PANEL = "Kafka"
-
-Brokers = Annotated[
-    str | None,
-    typer.Option(
-        help="A Kafka broker as source and sink.", metavar="HOST:PORT", rich_help_panel=_PANEL
-    ),
-]
-Topic = Annotated[
-    str | None, typer.Option(help="The topic whose messages are read.", rich_help_panel=_PANEL)
-]
-OutTopic = Annotated[
-    str | None,
-    typer.Option(
-        help="The topic for the counts: key and newest count; best compacted.",
-        rich_help_panel=_PANEL,
-    ),
-]
-Starting = Annotated[
-    str,
-    typer.Option(
-        help="Where a run without a checkpoint begins; latest implies --follow.",
+_option = partial(option, heading="Kafka")
+_OPTIONS = (
+    _option("--kafka", metavar="HOST:PORT", help="A Kafka broker as source and sink."),
+    _option("--topic", help="The topic whose messages are read."),
+    _option("--out-topic", help="The topic for the counts: key and newest count; best compacted."),
+    _option(
+        "--starting",
+        default="earliest",
         metavar="earliest|latest",
-        rich_help_panel=_PANEL,
+        help="Where a run without a checkpoint begins; latest implies --follow.",
     ),
-]
-Split = Annotated[
-    str,
-    typer.Option(
-        help="What is counted: words of values, keys of messages, or a field of JSON values.",
+    _option(
+        "--split",
+        default="words",
         metavar="words|key|json:FIELD",
-        rich_help_panel=_PANEL,
+        help="What is counted: words of values, keys of messages, or a field of JSON values.",
     ),
-]
-Follow = Annotated[
-    bool,
-    typer.Option(
+    _option(
         "--follow",
+        is_flag=True,
         help="Go on as messages come, until Ctrl-C; else to the topic's present end.",
-        rich_help_panel=_PANEL,
     ),
-]
-KafkaOptions = Annotated[
-    list[str] | None,
-    typer.Option(
+    _option(
+        "--kafka-option",
+        "kafka_options",
+        metavar="NAME=VALUE",
+        multiple=True,
         help="An option for Spark's Kafka reader and writer, such as kafka.security.protocol=SSL; "
         "never shown. Can be given several times.",
-        metavar="NAME=VALUE",
-        rich_help_panel=_PANEL,
     ),
-]
+)
+
+
+def with_kafka_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with all of them."""
+    for add in reversed(_OPTIONS):
+        function = add(function)
+    return function
 
 
 def kafka_source(
@@ -71,7 +59,7 @@ def kafka_source(
     starting: str,
     split: str,
     follow: bool,
-    options: list[str] | None,
+    options: tuple[str, ...],
 ) -> Kafka | None:
     """What the options ask for, checked as far as no broker is needed; None without --kafka."""
     given = {
@@ -92,4 +80,4 @@ def kafka_source(
         )
     from skewless.spark.lab.kafka import Kafka, parse_options
 
-    return Kafka(brokers, topic, out_topic, starting, split, follow, parse_options(options or []))
+    return Kafka(brokers, topic, out_topic, starting, split, follow, parse_options(list(options)))

@@ -3,54 +3,32 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Any
 
-import typer
 from rich.console import Console
-from typer.core import TyperCommand
 
+from skewless.cli.command import option
 from skewless.errors import SkewlessError
-
-StreamSpec = Annotated[
-    str,
-    typer.Option(
-        "--stream", help="Stream: name:param=value,… e.g. zipf:z=1.5,keys=1e4,messages=1e6."
-    ),
-]
-SchemeSpec = Annotated[
-    str, typer.Option("--scheme", help="Scheme: name[:param=value,…], e.g. partial:choices=5.")
-]
-Workers = Annotated[int, typer.Option("--workers", help="Number of workers.")]
-Sources = Annotated[int, typer.Option("--sources", help="Sources, each with a tally of its own.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of the stream and of the hashes.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 FILE_WIDTH = 120
 
-
-class OptionalPort(TyperCommand):
-    """A command whose `--live` may stand without a port, which means a free one."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Write the port out where it was left out."""
-        full: list[str] = []
-        for i, arg in enumerate(args):
-            full.append(arg)
-            if arg == "--live" and not (i + 1 < len(args) and args[i + 1].isdigit()):
-                full.append("0")
-        return super().parse_args(ctx, full)
+stream = option(
+    "--stream",
+    required=True,
+    help="Stream: name:param=value,… e.g. zipf:z=1.5,keys=1e4,messages=1e6.",
+)
+workers = option("--workers", type=int, required=True, help="Number of workers.")
+sources = option("--sources", default=1, help="Sources, each with a tally of its own.")
+seed = option("--seed", default=0, help="Seed of the stream and of the hashes.")
+as_json = option("--json", "as_json", is_flag=True, help="Print JSON only.")
+master = option("--master", help="Spark master; local with a thread per worker if not given.")
 
 
-def path_option(help_text: str) -> Any:
-    """An option that takes a path, in which ~ is the user's home."""
-    return typer.Option(help=help_text, parser=_expanded, metavar="PATH")
-
-
-def _expanded(text: str | Path) -> Path:
-    return Path(os.path.expanduser(text))
+def scheme(**given: Any) -> Callable[[Any], Any]:
+    """`--scheme`, required or with a default."""
+    return option("--scheme", help="Scheme: name[:param=value,…], e.g. partial:choices=5.", **given)
 
 
 def console_for(as_json: bool) -> Console:

@@ -2,56 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from skewless.cli.options import (
-    AsJson,
-    SchemeSpec,
-    Seed,
-    Sources,
-    StreamSpec,
-    Workers,
-    console_for,
-    numbers,
-    print_json,
-)
+from skewless.cli import options
+from skewless.cli.command import command, option
+from skewless.cli.options import console_for, numbers, print_json
 from skewless.errors import SkewlessError
 
 
+@command
+@options.stream
+@options.scheme(required=True)
+@options.workers
+@option(
+    "--load",
+    type=float,
+    required=True,
+    help="Offered load: work that arrives ÷ what all workers can do.",
+)
+@options.sources
+@option("--capacities", help="Cost each worker works off per unit of time: c,c,… (1 each).")
+@option(
+    "--change",
+    "changes",
+    metavar="M:c,c,…",
+    multiple=True,
+    help="New capacities from message M on (may be repeated); more or fewer of them add or remove "
+    "workers.",
+)
+@option(
+    "--costs",
+    default="constant",
+    help="Cost of a message: constant:value=1, evenly:min=1,max=64,values=64 or geometric:… by "
+    "key, exponential:mean=1.",
+)
+@option("--arrivals", default="even", help="even or poisson.")
+@option(
+    "--delay", default=0.0, help="Time from a message's finish until its source hears a signal."
+)
+@options.seed
+@options.as_json
 def queue(
-    stream: StreamSpec,
-    scheme: SchemeSpec,
-    workers: Workers,
-    load: Annotated[
-        float, typer.Option(help="Offered load: work that arrives ÷ what all workers can do.")
-    ],
-    sources: Sources = 1,
-    capacities: Annotated[
-        str | None,
-        typer.Option(help="Cost each worker works off per unit of time: c,c,… (1 each)."),
-    ] = None,
-    change: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="New capacities from message M on: M:c,c,… (may be repeated); more or fewer of "
-            "them add or remove workers."
-        ),
-    ] = None,
-    costs: Annotated[
-        str,
-        typer.Option(
-            help="Cost of a message: constant:value=1, evenly:min=1,max=64,values=64 or "
-            "geometric:… by key, exponential:mean=1."
-        ),
-    ] = "constant",
-    arrivals: Annotated[str, typer.Option(help="even or poisson.")] = "even",
-    delay: Annotated[
-        float, typer.Option(help="Time from a message's finish until its source hears a signal.")
-    ] = 0.0,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    stream: str,
+    scheme: str,
+    workers: int,
+    load: float,
+    sources: int,
+    capacities: str | None,
+    changes: tuple[str, ...],
+    costs: str,
+    arrivals: str,
+    delay: float,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Put a stream through workers with queues and say how long messages took."""
     from skewless.report.progress import messages_bar
@@ -67,7 +68,7 @@ def queue(
         load,
         sources,
         None if capacities is None else numbers(capacities, "--capacities"),
-        [_change(text) for text in change or []],
+        [_change(text) for text in changes],
         costs,
         arrivals,  # type: ignore[arg-type]  # the cluster refuses other words
         delay,
@@ -79,7 +80,7 @@ def queue(
         print_json(figures)
         return
     loads, shares = figures.pop("loads"), figures.pop("utilisation")
-    changes = figures.pop("changes", [])
+    joined_or_left = figures.pop("changes", [])
     rows = [{"measure": name.replace("_", " "), "value": figures[name]} for name in figures]
     console.print(table("How long messages took, and how even the work was", rows))
     seen = observed(
@@ -91,8 +92,8 @@ def queue(
         result.balance.replication,
     )
     console.print(table("As the Distribution Observer sees it", [seen]))
-    if changes:
-        console.print(table("Workers joined or left", changes))
+    if joined_or_left:
+        console.print(table("Workers joined or left", joined_or_left))
     if len(loads) <= 64:
         queues = result.series.queues[-1].tolist()
         each = [

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from skewless.cli.options import AsJson, Seed, console_for, path_option, print_json
+from skewless.cli import options
+from skewless.cli.command import command, option, path
+from skewless.cli.options import console_for, print_json
 from skewless.errors import SkewlessError, unknown
 
 
+@command
+@click.argument("experiment", required=False)
+@option("--quick", is_flag=True, help="A small size: about a minute.")
+@option("--data", type=path, help="Folder of real streams to use in place of synthetic ones.")
+@option("--out", type=path, default="results", help="Folder for the CSV and the PNG.")
+@option("--streams", type=int, help="Random streams to average over, where the paper does.")
+@options.seed
+@options.as_json
 def reproduce(
-    experiment: Annotated[
-        str | None, typer.Argument(help="Its name, e.g. partial-table2; none lists all.")
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small size: about a minute.")] = False,
-    data: Annotated[
-        Path | None, path_option("Folder of real streams to use in place of synthetic ones.")
-    ] = None,
-    out: Annotated[Path, path_option("Folder for the CSV and the PNG.")] = Path("results"),
-    streams: Annotated[
-        int | None, typer.Option(help="Random streams to average over, where the paper does.")
-    ] = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    experiment: str | None,
+    quick: bool,
+    data: Path | None,
+    out: Path,
+    streams: int | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs."""
+    """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs.
+
+    EXPERIMENT is its name, such as partial-table2; without one, all are listed.
+    """
     from skewless.hashing import check_seed
     from skewless.papers import EXPERIMENTS
     from skewless.report.files import make_folder, write_reproduction
@@ -70,4 +77,4 @@ def reproduce(
     else:
         print_reproduction(console, result, saved)
     if not result.holds:
-        raise typer.Exit(1)
+        sys.exit(1)

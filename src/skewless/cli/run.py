@@ -7,83 +7,74 @@ from collections import deque
 from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from skewless.cli.kafka_options import (
-    Brokers,
-    Follow,
-    KafkaOptions,
-    OutTopic,
-    Split,
-    Starting,
-    Topic,
-    kafka_source,
-)
-from skewless.cli.options import (
-    AsJson,
-    SchemeSpec,
-    Seed,
-    console_for,
-    numbers,
-    path_option,
-    print_json,
-)
+from skewless.cli import options
+from skewless.cli.command import command, option, path
+from skewless.cli.kafka_options import kafka_source, with_kafka_options
+from skewless.cli.options import console_for, numbers, print_json
 from skewless.errors import SkewlessError
 
 MOST_SHOWN = 100  # batches; the log has them all
 
 
+@command
+@options.scheme(default="graded")
+@option("--workers", type=int, help="Number of workers; as many as this machine has cores.")
+@option("--stream", help="A stream as the source, e.g. words:path=FILE.")
+@option("--folder", type=path, help="A folder of text files as the source, a file a batch.")
+@with_kafka_options
+@option(
+    "--batches",
+    default=8,
+    help="Micro-batches a --stream is cut into; 0 runs one batch job.",
+)
+@option("--out", type=path, help="Parquet folder for the counts; replaces an earlier result.")
+@option(
+    "--checkpoint",
+    type=path,
+    help="Folder from which a stopped run goes on (--folder, --kafka).",
+)
+@option("--delay-ms", default=0.0, help="Time each message takes at its worker.")
+@option("--speeds", help="Speed of each worker, which divides --delay-ms: s,s,… (1 each).")
+@option("--log", type=path, help="File for a JSON line per micro-batch.")
+@option("--prometheus", type=int, help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
+@option(
+    "--live",
+    type=int,
+    is_flag=False,
+    flag_value=0,
+    metavar="[PORT]",
+    help="Serve a live page for a browser at this port of 127.0.0.1, or at a free one.",
+)
+@option("--top", default=10, help="How many of the most frequent keys to print.")
+@options.master
+@options.seed
+@options.as_json
 def run(
-    scheme: SchemeSpec = "graded",
-    workers: Annotated[
-        int | None, typer.Option(help="Number of workers; as many as this machine has cores.")
-    ] = None,
-    stream: Annotated[
-        str | None, typer.Option(help="A stream as the source, e.g. words:path=FILE.")
-    ] = None,
-    folder: Annotated[
-        Path | None, path_option("A folder of text files as the source, a file a batch.")
-    ] = None,
-    kafka: Brokers = None,
-    topic: Topic = None,
-    out_topic: OutTopic = None,
-    starting: Starting = "earliest",
-    split: Split = "words",
-    follow: Follow = False,
-    kafka_option: KafkaOptions = None,
-    batches: Annotated[
-        int, typer.Option(help="Micro-batches a --stream is cut into; 0 runs one batch job.")
-    ] = 8,
-    out: Annotated[
-        Path | None, path_option("Parquet folder for the counts; replaces an earlier result.")
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, path_option("Folder from which a stopped run goes on (--folder, --kafka).")
-    ] = None,
-    delay_ms: Annotated[float, typer.Option(help="Time each message takes at its worker.")] = 0.0,
-    speeds: Annotated[
-        str | None,
-        typer.Option(help="Speed of each worker, which divides --delay-ms: s,s,… (1 each)."),
-    ] = None,
-    log: Annotated[Path | None, path_option("File for a JSON line per micro-batch.")] = None,
-    prometheus: Annotated[
-        int | None, typer.Option(help="Port on 127.0.0.1 for Prometheus; 0 takes a free one.")
-    ] = None,
-    live: Annotated[
-        int | None,
-        typer.Option(
-            metavar="[PORT]",
-            help="Serve a live page for a browser at this port of 127.0.0.1, or at a free one.",
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(help="How many of the most frequent keys to print.")] = 10,
-    master: Annotated[
-        str | None, typer.Option(help="Spark master; local with a thread per worker if not given.")
-    ] = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    scheme: str,
+    workers: int | None,
+    stream: str | None,
+    folder: Path | None,
+    kafka: str | None,
+    topic: str | None,
+    out_topic: str | None,
+    starting: str,
+    split: str,
+    follow: bool,
+    kafka_options: tuple[str, ...],
+    batches: int,
+    out: Path | None,
+    checkpoint: Path | None,
+    delay_ms: float,
+    speeds: str | None,
+    log: Path | None,
+    prometheus: int | None,
+    live: int | None,
+    top: int,
+    master: str | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Count keys on Spark: source, splitter, route, workers, merge, sink; watched as it runs."""
     from skewless.report.files import make_folder
@@ -107,7 +98,7 @@ def run(
     console = console_for(as_json)
     workers = max(2, os.cpu_count() or 2) if workers is None else workers
     check_workers(workers)
-    topics = kafka_source(kafka, topic, out_topic, starting, split, follow, kafka_option)
+    topics = kafka_source(kafka, topic, out_topic, starting, split, follow, kafka_options)
     source = topics or (folder if folder is not None else stream_of(str(stream)))
     pipeline = Pipeline(
         source,

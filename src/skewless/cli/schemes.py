@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skewless.cli.options import AsJson, console_for, print_json
+from skewless.cli import options
+from skewless.cli.command import command
+from skewless.cli.options import console_for, print_json
 
 
-def schemes(as_json: AsJson = False) -> None:
+@command
+@options.as_json
+def schemes(as_json: bool) -> None:
     """List all schemes and streams with their parameters and defaults."""
     from skewless.report.tables import table
     from skewless.schemes import SCHEMES

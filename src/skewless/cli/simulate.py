@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from skewless.cli import options
+from skewless.cli.command import command, option
+from skewless.cli.options import console_for, print_json
 
-import typer
 
-from skewless.cli.options import (
-    AsJson,
-    SchemeSpec,
-    Seed,
-    Sources,
-    StreamSpec,
-    Workers,
-    console_for,
-    print_json,
+@command
+@options.stream
+@options.scheme(required=True)
+@options.workers
+@options.sources
+@option("--source-column", help="Column of the stream that decides a message's source.")
+@option(
+    "--estimate",
+    default="local",
+    help="How sources know the loads: local, global or probe:T (messages).",
 )
-
-
+@options.seed
+@options.as_json
 def simulate(
-    stream: StreamSpec,
-    scheme: SchemeSpec,
-    workers: Workers,
-    sources: Sources = 1,
-    source_column: Annotated[
-        str | None, typer.Option(help="Column of the stream that decides a message's source.")
-    ] = None,
-    estimate: Annotated[
-        str, typer.Option(help="How sources know the loads: local, global or probe:T (messages).")
-    ] = "local",
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    stream: str,
+    scheme: str,
+    workers: int,
+    sources: int,
+    source_column: str | None,
+    estimate: str,
+    seed: int,
+    as_json: bool,
 ) -> None:
     """Route a stream without an engine and say how even it came out."""
     from skewless.compiled.beside import compiling_beside
