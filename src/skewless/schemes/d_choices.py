@@ -252,15 +252,18 @@ def _send_by_many(
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded of the key's choices; of equals, the first."""
     summary, loads, on_floor = tally.summary, tally.loads, tally.on_floor
-    slot = count(summary, key, weight)
+    found = count(summary, key, weight)
+    known, slot = found >= 0, np.uint64(found if found >= 0 else 0)
     pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    tally.pairs[slot] = pair
+    if known:
+        tally.pairs[slot] = pair
     tally.seen[0] += 1
     seen = tally.seen[0]
     if seen >= tally.choices[1]:
         _refresh(plan, summary, tally.shares, tally.choices, on_floor, seen)
     choices, field = tally.choices[0], (plan.workers[0], plan.prime[0])
-    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    often = summary.counts[slot] if known else 0.0
+    head = is_head(often, summary.total[0], summary.gain[0], plan.theta[0])
     message = key, slot, pair, head, weight
     if choices <= FEW:
         return int(_send_by_few(loads, tally.few, message, choices, field, np.uint64(0)))

@@ -124,11 +124,14 @@ def _send(
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded worker for a head key, of two for another; of equals, the first."""
     summary, lows = tally.summary, (tally.lowest, tally.floor, tally.word)
-    slot = count(summary, key, weight)
+    found = count(summary, key, weight)
+    known, slot = found >= 0, np.uint64(found if found >= 0 else 0)
     pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    tally.pairs[slot] = pair
+    if known:
+        tally.pairs[slot] = pair
     tally.seen[0] += 1
-    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    often = summary.counts[slot] if known else 0.0
+    head = is_head(often, summary.total[0], summary.gain[0], plan.theta[0])
     low = _low_of(lows[0], lows[1], lows[2])
     worker, _ = _send(tally.loads, lows, head, pair, weight, low)
     return int(worker)

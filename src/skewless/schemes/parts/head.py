@@ -112,6 +112,40 @@ def find_pairs(pairs: U64, keys: U64, seeds: U64, workers: np.int64) -> None:
         pairs[slot] = pair_of(keys[slot], (seeds[0], seeds[1]), workers)
 
 
+@compiled
+def _count_others(
+    seeds: Seeds,
+    workers: np.int64,
+    summary: Any,
+    pairs: U64,
+    block: Any,
+    keys: U64,
+    weights: F64,
+    start: np.uint64,
+    others: np.uint64,
+) -> None:
+    """Count those messages of a block that are listed, one after the other.
+
+    A function of its own, which LLVM keeps apart: the loops around it are faster without it. A key
+    that has no counter is not head, whatever it counts.
+    """
+    counts, state, step = summary.counts, summary.ring_state, np.uint64(weights.size == keys.size)
+    left, turn = state[0], state[1]
+    for other in range(others):
+        place = np.uint64(block.slots[1, other])
+        key = keys[start + place]
+        amount = weights[(start + place) * step] * block.sums[2, place]
+        found, left, turn = count_other(summary, key, amount, left, turn)
+        pair = block.pairs[place] = pair_of(key, seeds, workers)
+        if found >= 0:
+            slot = np.uint64(found)
+            block.slots[0, place], block.sums[0, place] = slot, counts[slot]
+            pairs[slot] = pair
+        else:
+            block.sums[0, place] = 0.0
+    state[0], state[1] = left, turn
+
+
 @inlined
 def count_block(
     seeds: Seeds,
@@ -161,16 +195,7 @@ def count_block(
         if (others > spare) | (gain > GAIN_LIMIT):
             break
     summary.total[0], summary.messages[0], summary.gain[0] = total, messages, gain
-    left, turn = state[0], state[1]
-    for other in range(others):
-        place = np.uint64(block.slots[1, other])
-        key = keys[span[0] + place]
-        amount = weights[(span[0] + place) * step] * block.sums[2, place]
-        found, left, turn = count_other(summary, key, amount, left, turn)
-        slot = np.uint64(found)
-        block.slots[0, place], block.sums[0, place] = slot, counts[slot]
-        pairs[slot] = block.pairs[place] = pair_of(key, seeds, workers)
-    state[0], state[1] = left, turn
+    _count_others(seeds, workers, summary, pairs, block, keys, weights, span[0], others)
     return number
 
 
