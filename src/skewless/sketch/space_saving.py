@@ -10,7 +10,7 @@ all counters sets a new limit.
   would exceed the limit. A key that loses its counter raises the cell of its own hash to its count.
   So no key without a counter came more often than its cell says, and the newcomer starts at the
   count s of its cell, or at c if that is more: counts are never too low. s − c is a *lift*. Most
-  rare keys never leave the sieve, which is a tenth of the work, and counts rise more slowly.
+  rare keys never leave the sieve, which is half of the work, and counts rise more slowly.
 - **Slack** is SLACK of a mean message. While all messages weigh 1, candidates are the counters
   that share the least count: no lifts. The slack is also at most
   (SLACK · total − lifts so far) / capacity. A counter is lifted by no more than the slack between
@@ -22,9 +22,10 @@ all counters sets a new limit.
   by the slack. With weight 1 that is once in `capacity` messages at most; with weights of one
   scale, or decay, 1/SLACK times as often: O(1) amortised. Only where messages grow ever lighter
   may the slack vanish and a new key cost O(capacity).
-- **Merge** (`merge`). A key that one side does not hold counts there with that side's fullest cell
-  M (or the M of what was merged before). Of the union the largest counts stay. If e is the largest count left out, capacity + 1 keys have ≥ e;
-  the parts of counts above M_a + M_b sum to ≤ (1 + SLACK) · N − capacity · (M_a + M_b); together
+- **Merge** (`merge`). A key that one side does not hold counts there with that side's M, the count
+  of its fullest cell. Of the union the largest counts stay. If e is the largest count left out,
+  capacity + 1 keys have ≥ e; the parts of counts above M_a + M_b sum to
+  ≤ (1 + SLACK) · N − capacity · (M_a + M_b), as counters below M_a lack at most the slack; together
   e ≤ (1 + SLACK) · N / capacity for N = total_a + total_b: the errors add up, no more.
 - **Decay** is forward (Cormode et al., ICDE 2009): not the old counts shrink, the new messages
   weigh more, twice as much after `half_life` messages; all is divided down before it overflows.
