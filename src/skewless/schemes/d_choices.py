@@ -252,15 +252,18 @@ def _send_by_many(
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded of the key's choices; of equals, the first."""
     summary, loads, on_floor = tally.summary, tally.loads, tally.on_floor
-    slot = count(summary, key, weight)
+    found = count(summary, key, weight)
+    known, slot = found >= 0, np.uint64(found if found >= 0 else 0)
     pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    tally.pairs[slot] = pair
+    if known:
+        tally.pairs[slot] = pair
     tally.seen[0] += 1
     seen = tally.seen[0]
     if seen >= tally.choices[1]:
         _refresh(plan, summary, tally.shares, tally.choices, on_floor, seen)
     choices, field = tally.choices[0], (plan.workers[0], plan.prime[0])
-    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    often = summary.counts[slot] if known else 0.0
+    head = is_head(often, summary.total[0], summary.gain[0], plan.theta[0])
     message = key, slot, pair, head, weight
     if choices <= FEW:
         return int(_send_by_few(loads, tally.few, message, choices, field, np.uint64(0)))
@@ -276,9 +279,9 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
     """`choose` for many: a block is counted first, many messages at once."""
     summary, block, pairs, loads = tally.summary, tally.block, tally.pairs, tally.loads
-    few, cursors, on_floor, sums = tally.few, tally.cursors, tally.on_floor, block.sums
+    few, cursors, on_floor = tally.few, tally.cursors, tally.on_floor
     seeds, field = (plan.seeds[0], plan.seeds[1]), (plan.workers[0], plan.prime[0])
-    theta, growth, last = plan.theta[0], summary.growth[0], np.uint64(0)
+    theta, last = plan.theta[0], np.uint64(0)
     step, size, start = np.uint64(weights.size == keys.size), np.uint64(keys.size), np.uint64(0)
     while start < size:
         # d is computed after a message was counted and before it is sent: it is a block by itself.
@@ -286,7 +289,7 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
         length = before_due if before_due > 1 else 1
         stop = start + np.uint64(length if length < BLOCK else BLOCK)
         span = start, stop if stop < size else size
-        counted = count_block(seeds, field[0], summary, pairs, block, keys, weights, span)
+        counted = count_block(seeds, field[0], theta, summary, pairs, block, keys, weights, span)
         seen = tally.seen[0]
         tally.seen[0] = seen + np.int64(counted)
         if before_due <= 0:
@@ -294,9 +297,8 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
         choices = tally.choices[0]
         for number in range(counted):
             at = start + number
-            head = is_head(sums[0, number], sums[1, number], sums[2, number] * growth, theta)
-            slot, pair = np.uint64(block.slots[0, number]), block.pairs[number]
-            message = keys[at], slot, pair, head, weights[at * step]
+            slot, pair = np.uint64(block.slots[number]), block.pairs[number]
+            message = keys[at], slot, pair, block.heads[number], weights[at * step]
             if choices <= FEW:
                 last = _send_by_few(loads, few, message, choices, field, last)
             else:

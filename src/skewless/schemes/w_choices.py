@@ -124,11 +124,14 @@ def _send(
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The least loaded worker for a head key, of two for another; of equals, the first."""
     summary, lows = tally.summary, (tally.lowest, tally.floor, tally.word)
-    slot = count(summary, key, weight)
+    found = count(summary, key, weight)
+    known, slot = found >= 0, np.uint64(found if found >= 0 else 0)
     pair = pair_of(key, (plan.seeds[0], plan.seeds[1]), plan.workers[0])
-    tally.pairs[slot] = pair
+    if known:
+        tally.pairs[slot] = pair
     tally.seen[0] += 1
-    head = is_head(summary.counts[slot], summary.total[0], summary.gain[0], plan.theta[0])
+    often = summary.counts[slot] if known else 0.0
+    head = is_head(often, summary.total[0], summary.gain[0], plan.theta[0])
     low = _low_of(lows[0], lows[1], lows[2])
     worker, _ = _send(tally.loads, lows, head, pair, weight, low)
     return int(worker)
@@ -139,18 +142,18 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
     """`choose` for many: a block is counted first, many messages at once."""
     summary, block, pairs, loads = tally.summary, tally.block, tally.pairs, tally.loads
     seeds, workers = (plan.seeds[0], plan.seeds[1]), plan.workers[0]
-    theta, growth, sums = plan.theta[0], summary.growth[0], block.sums
+    theta = plan.theta[0]
     lows = tally.lowest, tally.floor, tally.word
     low = _low_of(lows[0], lows[1], lows[2])
     step, size, start = np.uint64(weights.size == keys.size), np.uint64(keys.size), np.uint64(0)
     while start < size:
         stop = start + np.uint64(BLOCK)
         span = start, stop if stop < size else size
-        counted = count_block(seeds, workers, summary, pairs, block, keys, weights, span)
+        counted = count_block(seeds, workers, theta, summary, pairs, block, keys, weights, span)
         for number in range(counted):
             at = start + number
-            head = is_head(sums[0, number], sums[1, number], sums[2, number] * growth, theta)
-            worker, low = _send(loads, lows, head, block.pairs[number], weights[at * step], low)
+            head, pair = block.heads[number], block.pairs[number]
+            worker, low = _send(loads, lows, head, pair, weights[at * step], low)
             out[at] = worker
         start += counted
     tally.seen[0] += keys.size

@@ -3,23 +3,29 @@
 Metwally, Agrawal, El Abbadi (ICDT 2005): a key without a counter takes over the one with the least
 count c and inherits c as its possible error. Here a counter may be taken over while its count is
 at most `limit` = least count + slack, the candidates in turn, until none is left and a rescan of
-all counters sets a new limit. The newcomer starts at the largest count M ever taken over (no key
-without a counter came more often), so counts are never too low; M − c is a *lift*.
+all counters sets a new limit.
 
+- **Sieve** (filtered SpaceSaving: Homem and Carvalho, Information Sciences 180, 2010). A key
+  without a counter counts in the cell of its hash, and takes a counter over only once the cell
+  would exceed the limit. A key that loses its counter raises the cell of its own hash to its count.
+  So no key without a counter came more often than its cell says, and the newcomer starts at the
+  count s of its cell, or at c if that is more: counts are never too low. s − c is a *lift*. Most
+  rare keys never leave the sieve, which is half of the work, and counts rise more slowly.
 - **Slack** is SLACK of a mean message. While all messages weigh 1, candidates are the counters
-  that share the least count: no lifts, the textbook's algorithm. The slack is also at most
+  that share the least count: no lifts. The slack is also at most
   (SLACK · total − lifts so far) / capacity. A counter is lifted by no more than the slack between
   two rescans, so all lifts stay within SLACK · total.
-- **Error.** The counts sum to total + lifts, so the limit, and every error, is at most
-  (1 + SLACK) · total / capacity: `capacity_for(ε)` counters keep it ≤ ε · total, and hold all
-  keys above that.
+- **Error.** The counts sum to total + lifts at most, so the limit, and every error and cell of the
+  sieve, is at most (1 + SLACK) · total / capacity: `capacity_for(ε)` counters keep it ≤ ε · total,
+  and hold all keys above that.
 - **Cost.** Each step uses a candidate or drops one, and a rescan comes after the least count rose
   by the slack. With weight 1 that is once in `capacity` messages at most; with weights of one
   scale, or decay, 1/SLACK times as often: O(1) amortised. Only where messages grow ever lighter
   may the slack vanish and a new key cost O(capacity).
-- **Merge** (`merge`). A key that one side does not hold counts there with that side's M. Of the
-  union the largest counts stay. If e is the largest count left out, capacity + 1 keys have ≥ e;
-  the parts of counts above M_a + M_b sum to ≤ (1 + SLACK) · N − capacity · (M_a + M_b); together
+- **Merge** (`merge`). A key that one side does not hold counts there with that side's M, the count
+  of its fullest cell. Of the union the largest counts stay. If e is the largest count left out,
+  capacity + 1 keys have ≥ e; the parts of counts above M_a + M_b sum to
+  ≤ (1 + SLACK) · N − capacity · (M_a + M_b), as counters below M_a lack at most the slack; together
   e ≤ (1 + SLACK) · N / capacity for N = total_a + total_b: the errors add up, no more.
 - **Decay** is forward (Cormode et al., ICDE 2009): not the old counts shrink, the new messages
   weigh more, twice as much after `half_life` messages; all is divided down before it overflows.
@@ -50,7 +56,8 @@ U8 = npt.NDArray[np.uint8]
 Candidate = tuple[np.int64, np.int64, np.int64]  # a counter, the ring's entries, whose turn it is
 
 SLACK = 0.125
-MOST_COUNTERS = 100_000_000  # 80 bytes each, with the index
+SIEVE = 4  # cells of the index for each cell of the sieve
+MOST_COUNTERS = 100_000_000  # some 100 bytes each, with the index and the sieve
 GAIN_LIMIT = 2.0**100
 _FREE = np.int32(-1)
 _ONE = np.uint64(1)
@@ -68,9 +75,9 @@ class SpaceSaving(NamedTuple):
     ring_state: I64  # [3] entries of the ring, whose turn it is, counters up to the limit
     safe: U8  # [capacity] 1 where the count is above the limit: nobody may take the counter over
     used: I64  # [1] counters in use
+    sieve: F64  # [a power of two] no key without a counter that hashes here came more often
     limit: F64  # [1] count up to which a counter may be taken over
-    lifts: F64  # [1] by how much the counts exceed the total
-    bound: F64  # [1] no key without a counter came more often
+    lifts: F64  # [1] by how much the counts may exceed the total
     total: F64  # [1] weight of all messages
     messages: F64  # [1] their number, in the same units
     gain: F64  # [1] what a message of weight 1 counts now
@@ -116,7 +123,7 @@ def space_saving(capacity: int, half_life: float | None = None) -> SpaceSaving:
         np.array([0, 0, capacity]),
         np.zeros(capacity, np.uint8),
         np.zeros(1, np.int64),
-        np.zeros(1),
+        np.zeros(cells // SIEVE),
         np.zeros(1),
         np.zeros(1),
         np.zeros(1),
@@ -206,7 +213,8 @@ def renormalise(summary: Any) -> None:
         summary.safe[slot] = summary.counts[slot] > summary.limit[0] / gain
     summary.limit[0] /= gain
     summary.lifts[0] /= gain
-    summary.bound[0] /= gain
+    for place in range(summary.sieve.size):
+        summary.sieve[place] /= gain
     summary.total[0] /= gain
     summary.messages[0] /= gain
     summary.gain[0] = 1.0
@@ -218,10 +226,10 @@ def count_other(
 ) -> Candidate:
     """Add to a key's counter, which it may not have yet; the sums include the message already.
 
-    The counter, the entries of the ring that are left, and whose turn it is: a loop carries them
-    from one message to the next in registers.
+    The counter, or −1 if it has none, the entries of the ring that are left, and whose turn it is:
+    a loop carries them from one message to the next in registers.
     """
-    cells, keys, counts = summary.cells, summary.keys, summary.counts
+    cells, keys, counts, sieve = summary.cells, summary.keys, summary.counts, summary.sieve
     state, mask = summary.ring_state, np.uint64(summary.cells.size - 1)
     cell = cell_of(cells, keys, key)
     slot = np.int64(cells[cell])
@@ -234,15 +242,19 @@ def count_other(
             if state[2] <= 0:
                 _rescan(summary)
                 left, turn = state[0], np.int64(0)
+            home, some = home_of(key, mask), np.uint64(sieve.size - 1)
+            start = sieve[home & some]
+            if start + amount <= summary.limit[0]:
+                sieve[home & some] = start + amount
+                return np.int64(-1), left, turn
             slot, left, turn = _candidate(summary.ring, counts, summary.limit[0], left, turn)
             taken = np.uint64(slot)
+            least, place = counts[taken], home_of(keys[taken], some)
+            sieve[place] = least if least > sieve[place] else sieve[place]
             gap = _forget(cells, keys, taken)
             # No other cell became free, so the key belongs there if that is sooner.
-            home = home_of(key, mask)
             cell = gap if ((gap - home) & mask) < ((cell - home) & mask) else cell
-            least = counts[taken]
-            start = least if least > summary.bound[0] else summary.bound[0]
-            summary.bound[0] = start
+            start = least if least > start else start
             summary.lifts[0] += start - least
             counts[taken] = start
             summary.errors[taken] = start
@@ -259,8 +271,8 @@ def count_other(
 
 
 @inlined
-def count(summary: Any, key: np.uint64, weight: float) -> np.uint64:
-    """Count a message of that weight (≥ 0); the key's counter."""
+def count(summary: Any, key: np.uint64, weight: float) -> np.int64:
+    """Count a message of that weight (≥ 0); the key's counter, or −1 if it has none."""
     if summary.gain[0] > GAIN_LIMIT:
         renormalise(summary)
     gain, state = summary.gain[0], summary.ring_state
@@ -269,7 +281,7 @@ def count(summary: Any, key: np.uint64, weight: float) -> np.uint64:
     summary.gain[0] = gain * summary.growth[0]
     summary.total[0] += amount
     slot, state[0], state[1] = count_other(summary, key, amount, state[0], state[1])
-    return np.uint64(slot)
+    return slot
 
 
 @inlined
@@ -289,7 +301,8 @@ def add_all(summary: Any, keys: U64, weights: F64) -> None:
 def estimate(summary: Any, key: np.uint64) -> float:
     """How often a key came at most, in messages of now."""
     slot = summary.cells[cell_of(summary.cells, summary.keys, key)]
-    count = summary.counts[slot] if slot >= 0 else summary.bound[0]
+    place = home_of(key, np.uint64(summary.sieve.size - 1))
+    count = summary.counts[slot] if slot >= 0 else summary.sieve[place]
     return count / summary.gain[0]
 
 
@@ -312,7 +325,7 @@ def summarise(summary: SpaceSaving) -> Summary:
         summary.keys[:used][order],
         summary.counts[:used][order] / gain,
         summary.errors[:used][order] / gain,
-        summary.bound / gain,
+        summary.sieve.max(keepdims=True) / gain,
         summary.total / gain,
         np.array([summary.counts.size]),
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from skewless.compiled import compiled, inlined
 from skewless.compiled.bits import pick
@@ -36,6 +37,7 @@ from skewless.sketch.space_saving import (
 FEWEST_MESSAGES = 4.0
 BLOCK = 256  # messages are counted at a time, at most
 _ANY = np.int32(0)  # a counter to read where a key has none
+Flags = npt.NDArray[np.bool_]
 Seeds = tuple[np.uint64, np.uint64]  # of two choices
 Span = tuple[np.uint64, np.uint64]  # the first message; the one after the last
 
@@ -58,14 +60,22 @@ class HeadPlan(NamedTuple):
 class Block(NamedTuple):
     """Messages that are counted together, before any of them is sent."""
 
-    slots: I32  # [2, BLOCK] the counter of each message's key; the messages that are counted last
+    slots: I32  # [BLOCK] the counter of each message's key
     pairs: U64  # [BLOCK] both choices
-    sums: F64  # [3, BLOCK] the key's count and the total, with the message; the gain before it
+    heads: Flags  # [BLOCK] whether its key is head
+    others: I32  # [BLOCK] the messages that are counted last
+    sums: F64  # [2, BLOCK] the gain before each of those, and the total with it
 
     @classmethod
     def empty(cls) -> Block:
         """Room for messages."""
-        return cls(np.zeros((2, BLOCK), np.int32), np.zeros(BLOCK, np.uint64), np.zeros((3, BLOCK)))
+        return cls(
+            np.zeros(BLOCK, np.int32),
+            np.zeros(BLOCK, np.uint64),
+            np.zeros(BLOCK, np.bool_),
+            np.zeros(BLOCK, np.int32),
+            np.zeros((2, BLOCK)),
+        )
 
 
 class HeadReport(NamedTuple):
@@ -112,10 +122,44 @@ def find_pairs(pairs: U64, keys: U64, seeds: U64, workers: np.int64) -> None:
         pairs[slot] = pair_of(keys[slot], (seeds[0], seeds[1]), workers)
 
 
+@compiled
+def _count_others(
+    seeds: Seeds,
+    workers: np.int64,
+    theta: float,
+    summary: Any,
+    pairs: U64,
+    block: Any,
+    keys: U64,
+    weights: F64,
+    start: np.uint64,
+    others: np.uint64,
+) -> None:
+    """Count those messages of a block that are listed, one after the other.
+
+    A function of its own, which LLVM keeps apart: the loops around it are faster without it. A key
+    that has no counter is not head, whatever it counts.
+    """
+    counts, state, step = summary.counts, summary.ring_state, np.uint64(weights.size == keys.size)
+    left, turn = state[0], state[1]
+    for other in range(others):
+        place, gain = np.uint64(block.others[other]), block.sums[0, other]
+        key, amount = keys[start + place], weights[(start + place) * step] * gain
+        found, left, turn = count_other(summary, key, amount, left, turn)
+        pair = block.pairs[place] = pair_of(key, seeds, workers)
+        block.heads[place] = False
+        if found >= 0:
+            slot, after = np.uint64(found), gain * summary.growth[0]
+            pairs[slot], block.slots[place] = pair, slot
+            block.heads[place] = is_head(counts[slot], block.sums[1, other], after, theta)
+    state[0], state[1] = left, turn
+
+
 @inlined
 def count_block(
     seeds: Seeds,
     workers: np.int64,
+    theta: float,
     summary: Any,
     pairs: U64,
     block: Any,
@@ -144,33 +188,24 @@ def count_block(
     while number < span[1] - span[0]:
         at = span[0] + number
         key, amount = keys[at], weights[at * step] * gain
-        block.sums[2, number] = gain
+        block.others[others], block.sums[0, others] = number, gain
         messages += gain
         gain *= growth
         total += amount
+        block.sums[1, others] = total
         cell = cells[home_of(key, mask)]
         slot = np.uint64(pick(cell >= 0, cell, _ANY))
         known = (cell >= 0) & (held[slot] == key) & (safe[slot] != 0)
         level = counts[slot] + pick(known, amount, 0.0)
         counts[slot] = level
-        block.slots[0, number], block.pairs[number] = slot, pairs[slot]
-        block.sums[0, number], block.sums[1, number] = level, total
-        block.slots[1, others] = number
+        block.slots[number], block.pairs[number] = slot, pairs[slot]
+        block.heads[number] = is_head(level, total, gain, theta)
         others += np.uint64(not known)
         number += one
         if (others > spare) | (gain > GAIN_LIMIT):
             break
     summary.total[0], summary.messages[0], summary.gain[0] = total, messages, gain
-    left, turn = state[0], state[1]
-    for other in range(others):
-        place = np.uint64(block.slots[1, other])
-        key = keys[span[0] + place]
-        amount = weights[(span[0] + place) * step] * block.sums[2, place]
-        found, left, turn = count_other(summary, key, amount, left, turn)
-        slot = np.uint64(found)
-        block.slots[0, place], block.sums[0, place] = slot, counts[slot]
-        pairs[slot] = block.pairs[place] = pair_of(key, seeds, workers)
-    state[0], state[1] = left, turn
+    _count_others(seeds, workers, theta, summary, pairs, block, keys, weights, span[0], others)
     return number
 
 
