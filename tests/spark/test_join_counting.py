@@ -191,7 +191,8 @@ def test_keys_that_only_the_smaller_side_shows_to_be_hot_are_counted_once_more(s
 @on_driver
 def test_many_rows_of_hot_keys_leave_the_sample_on_the_driver(spark, monkeypatch, jobs):
     left = spark.range(0, 40_000, 1, 16).selectExpr("id % 10 as k", "id as x")
-    right = spark.range(0, 20_000, 1, 4).selectExpr("id % 20 as k", "id as y")
+    keys = "if(id % 2 = 0, id div 2 % 10, id + 10) as k"  # ten hot ones, the others once each
+    right = spark.range(0, 20_000, 1, 4).selectExpr(keys, "id as y")
     monkeypatch.setattr(samples, "MOST_PARTNERS", 50)
     # A task draws 1500 of its 5000 rows, and half of all have a key that is asked for.
     monkeypatch.setattr(samples, "MOST_OF_A_TASK", 2000)
