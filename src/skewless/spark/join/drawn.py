@@ -63,11 +63,15 @@ class Drawn:
         """
         null = rows["null"]
         nulls, of_left = pc.sum(null).as_py() or 0, pc.sum(rows.filter(null)["left"]).as_py() or 0
-        keyed = rows.filter(pc.invert(null))
+        # A row's number instead of its name: to carry text along would take longer than all else.
+        numbered = rows.select(["left", "identity", "hash"]).append_column(
+            "row", pa.array(np.arange(rows.num_rows))
+        )
+        keyed = numbered.filter(pc.invert(null))
         # By both hashes, as a join tells its hot keys: what only one of them takes for alike might
-        # pass for a key that both sides have. In one thread, so that first is the same every time.
+        # pass for a key that both sides have. In one thread, so that keys come in the same order.
         by_key = keyed.group_by(["identity", "hash"], use_threads=False)
-        counts = by_key.aggregate([("left", "sum"), ("left", "count"), ("name", "first")])
+        counts = by_key.aggregate([("left", "sum"), ("left", "count"), ("row", "min")])
         n = counts["left_sum"].to_numpy().astype(np.float64)
         m = counts["left_count"].to_numpy() - n
         hashes = counts["hash"].to_numpy().astype(np.int64)
@@ -78,7 +82,7 @@ class Drawn:
         listed = Keys(
             _identities(keys),
             hashes[large],
-            _names(keys["name_first"]),
+            _names(rows["name"].take(keys["row_min"])),
             at[large],
             n[large],
             m[large],
@@ -148,6 +152,18 @@ class Drawn:
             cold_right=rest[1] / of_right,
             cold_results=results,
         )
+
+
+def seen_often(rows: pa.Table, least: int) -> tuple[npt.NDArray[np.uint64], I64]:
+    """The identities and hashes of keys with so many rows in a sample, of the largest of them."""
+    keyed = rows.select(["identity", "hash"]).filter(pc.invert(rows["null"]))
+    counts = keyed.group_by(["identity", "hash"]).aggregate([([], "count_all")])
+    often = counts.filter(pc.greater_equal(counts["count_all"], least))
+    often = often.sort_by([("count_all", "descending"), ("identity", "ascending")])
+    identities = _identities(often)
+    _, first = np.unique(identities, return_index=True)  # Spark may hash different keys alike
+    largest = np.sort(first)[:MOST_HOT]
+    return identities[largest], often["hash"].to_numpy().astype(np.int64)[largest]
 
 
 def _by_place(at: I64, rows: F64, partitions: int) -> F64:

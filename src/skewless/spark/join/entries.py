@@ -7,7 +7,7 @@ import numpy.typing as npt
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from skewless.spark.routing.columns import lay_out, slot_of
+from skewless.spark.routing.columns import lay_out, literal_array, slot_of
 
 I64 = npt.NDArray[np.int64]
 
@@ -24,8 +24,3 @@ def entry_of(values: tuple[Column, ...], identities: npt.NDArray[np.uint64], has
     )
     number = F.get(literal_array(heads.values, "int"), slot)
     return F.coalesce(F.when(found, number), F.lit(-1))
-
-
-def literal_array(values: npt.NDArray[np.integer], kind: str) -> Column:
-    """Numbers as one literal, which Spark folds before it runs; a literal each takes far longer."""
-    return F.split(F.lit(",".join(map(str, values.tolist()))), ",").cast(f"array<{kind}>")

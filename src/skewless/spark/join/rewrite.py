@@ -20,9 +20,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewless.spark.input.checks import column_named
-from skewless.spark.join.entries import entry_of, literal_array
+from skewless.spark.join.entries import entry_of
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.plan import I32, I64, JoinPlan
+from skewless.spark.routing.columns import literal_array
 
 _PREFIX = "__skewless_"
 
