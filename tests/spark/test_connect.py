@@ -15,7 +15,7 @@ from tests.spark.conftest import ON_CONNECT
 HERE = Path(__file__).parent
 
 
-@pytest.mark.timeout(2400)
+@pytest.mark.timeout(5400)
 @pytest.mark.skipif(ON_CONNECT, reason="this is the process that runs on Connect")
 def test_routing_grouping_and_observing_pass_on_spark_connect():
     done = subprocess.run(
@@ -24,7 +24,7 @@ def test_routing_grouping_and_observing_pass_on_spark_connect():
         env={**os.environ, "SKEWLESS_CONNECT": "1"},
         capture_output=True,
         text=True,
-        timeout=2300,
+        timeout=5300,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
