@@ -1,8 +1,9 @@
 """Spark's daemon of Python workers, with no archive on its path.
 
-An older Spark has its worker read the directory of each archive on the path again before each task:
-those of PySpark, and of Spark's core jar with 5,000 entries. That is 0.2 s a task, most of what the
-tests' small tasks take, and finds nothing: PySpark is installed beside the archive.
+Before Spark 4.2, each task has its worker forget what it knows of its path. On Python 3.11, that
+reads the directory of each archive on it again: those of PySpark, and the 5,000 entries of Spark's
+core jar. It takes 0.2 s of processor time, more than most tasks of the tests, and nothing is found
+there: PySpark is also installed beside the archives.
 """
 
 from __future__ import annotations
