@@ -67,7 +67,7 @@ def kill_one_executor(marks: Path, batch: str) -> dict[str, int]:
     killed: dict[str, int] = {}
 
     def aim() -> None:
-        ends_s = time.monotonic() + 400
+        ends_s = time.monotonic() + 900
         while time.monotonic() < ends_s and not killed:
             begun = sorted(marks.glob(f"{batch}-*"), key=lambda path: path.stat().st_mtime)
             if len(begun) > FIRST_WAVE:

@@ -10,7 +10,7 @@ import pytest
 from tests.faults.cluster_job import ROWS
 from tests.faults.test_faults import finish, stages_run_again, start
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(1900)
 
 
 def word(i):
@@ -20,7 +20,7 @@ def word(i):
 @pytest.fixture(scope="module")
 def done(tmp_path_factory):
     folder = tmp_path_factory.mktemp("apps")
-    finish(start("tests.faults.apps_job", folder), folder, 900)
+    finish(start("tests.faults.apps_job", folder), folder, 1800)
     return folder, json.loads((folder / "result.json").read_text())
 
 

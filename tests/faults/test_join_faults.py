@@ -8,11 +8,11 @@ import pytest
 
 from tests.faults.test_faults import finish, stages_run_again, start
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1900)
 
 
 def test_a_join_is_exact_when_an_executor_is_killed_amid_it(tmp_path):
-    finish(start("tests.faults.join_job", tmp_path), tmp_path, 700)
+    finish(start("tests.faults.join_job", tmp_path), tmp_path, 1800)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["spread"]
     assert result["killed"], "no executor was killed"

@@ -13,10 +13,10 @@ from tests.faults.test_faults import finish, start
 from tests.faults.unequal_job import BATCHES, SLOWED, WORKERS, keys
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1900)
 @pytest.mark.skipif(sparks.SPARK < (4, 1), reason="a stream that learns needs Spark 4.1 or later")
 def test_a_slowed_executors_worker_ends_with_fewer_virtual_workers(tmp_path):
-    finish(start("tests.faults.unequal_job", tmp_path), tmp_path, 900)
+    finish(start("tests.faults.unequal_job", tmp_path), tmp_path, 1800)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["totals"] == Counter(chain(*map(keys, range(BATCHES))))
     at = {name.rpartition("-")[0]: pid for name, pid in result["executors"].items()}

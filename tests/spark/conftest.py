@@ -8,6 +8,7 @@ session.
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,6 +108,17 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "connect: runs on a Spark Connect server as well")
 
 
+def on_a_port_of_its_own(builder: SparkSession.Builder) -> SparkSession.Builder:
+    """A local Connect server; its usual port may be that of another Spark, also being tested."""
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    with socket.socket() as free:
+        free.bind(("", 0))
+        port = free.getsockname()[1]
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    return builder.config("spark.connect.grpc.binding.port", str(port)).remote("local[2]")
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -116,7 +128,7 @@ def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    builder = builder.remote("local[2]") if ON_CONNECT else builder.master("local[2]")
+    builder = on_a_port_of_its_own(builder) if ON_CONNECT else builder.master("local[2]")
     session = builder.getOrCreate()
     assert ("connect" in type(session).__module__) == ON_CONNECT
     yield session

@@ -15,7 +15,7 @@ from tests.spark.conftest import ON_CONNECT
 
 JOBS = Path(__file__).parents[1] / "event_logs" / "jobs.py"
 pytestmark = [
-    pytest.mark.timeout(1200),  # the jobs run in the first test's time
+    pytest.mark.timeout(2400),  # the jobs run in the first test's time
     pytest.mark.skipif(ON_CONNECT, reason="the jobs are the same there"),
 ]
 
@@ -29,7 +29,7 @@ def written(tmp_path_factory):
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
-        timeout=1100,
+        timeout=2300,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]

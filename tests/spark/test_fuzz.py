@@ -17,7 +17,7 @@ CASES = 220
 LEAST = {"fold": 35, "apply": 12, "map": 12, "route": 8, "place": 8}
 
 
-@pytest.mark.timeout(60 * MINUTES + 1800)
+@pytest.mark.timeout(60 * MINUTES + 3600)
 def test_ours_is_what_spark_gives(spark):
     mine, seen = threading.local(), Counter()
 

@@ -140,7 +140,7 @@ def shown(rows: Iterable[Any]) -> list[str]:
     return sorted(repr(canonical(list(row))) for row in rows)
 
 
-@pytest.mark.timeout(60 * MINUTES + 1800)
+@pytest.mark.timeout(60 * MINUTES + 3600)
 def test_a_restart_is_exact_or_one_sentence(spark):
     ran_on: list[Stream] = []
     found = differences(restarts(), lambda pair: difference(spark, *pair, ran_on), CASES, threads=3)

@@ -13,6 +13,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import scheme_of
 from skewless.spark import balanced_map, group, learn, per_worker, repartition, route
 from skewless.spark.adapt.plans import stream_folder
+from tests.spark.fuzz import session
 from tests.spark.own_folds import Longest, Rows
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_to_end
@@ -129,6 +130,12 @@ class Columnless(Rows):
 UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
 
 
+def pandas_on_spark(df):
+    """In ANSI mode, which is the default from Spark 4.0 on, only 4.1 and later have it."""
+    with session(df.sparkSession, (("spark.sql.ansi.enabled", "false"),)):
+        return df.pandas_api()
+
+
 @pytest.mark.parametrize(
     ("run", "sentence"),
     [
@@ -176,7 +183,10 @@ UNTAKEN = [pa.time64("us"), pa.uint8(), pa.uint64(), pa.date64(), pa.float16()]
         ),
         (lambda df: group(df.toDF("k", "k", "s"), "k", "key", 2), "has 2 columns called 'k'"),
         (lambda df: group(df.toPandas(), "k", "key", 2), "not a pandas DataFrame: make one"),
-        (lambda df: group(df.pandas_api(), "k", "key", 2), "not a pandas-on-Spark DataFrame: hand"),
+        (
+            lambda df: group(pandas_on_spark(df), "k", "key", 2),
+            "not a pandas-on-Spark DataFrame: hand",
+        ),
         (
             lambda df: group(df.withColumn("y", F.expr("interval '1' year")), "y", "key", 2).apply(
                 lambda t: t, "n long"

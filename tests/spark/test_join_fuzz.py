@@ -13,7 +13,7 @@ from tests.spark.drawing import MINUTES, differences
 from tests.spark.fuzz_joins import cases, difference
 
 
-@pytest.mark.timeout(60 * MINUTES + 600)
+@pytest.mark.timeout(60 * MINUTES + 3600)
 def test_a_join_is_what_spark_gives(spark):
     splits = Counter()
     found = differences(cases(), lambda case: difference(case, spark, splits), 14)
