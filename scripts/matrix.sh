@@ -12,8 +12,6 @@ VERSIONS=("$@")
 # src/skewless/spark/input/version.py, and stands on what the other tests try.
 LEFT_OUT=(tests/spark/test_{app_counting,app_examples,grafana,live_page,snippets}.py tests/faults/test_{apps_faults,interrupt}.py)
 export TESTS=${MATRIX_TESTS:-tests/spark tests/faults ${LEFT_OUT[*]/#/--ignore=}}
-# The tests' queries are too short for what Java's second compiler does for them, which took half their time.
-export JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${JAVA_TOOL_OPTIONS:-}"
 
 # An environment with this Spark, made once; the other packages are those of constraints.txt.
 make_environment() {
