@@ -32,11 +32,13 @@ make_environment() {
 
 # Failures are what the table tells, so they end nothing.
 run_tests() {
-  rm -f ".matrix/$1.xml"
+  rm -f ".matrix/$1.xml" ".matrix/$1.status"
+  local status=0
   # A test that takes too long is to fail alone: by default, which is for compiled loops that never end, it ends all.
   # shellcheck disable=SC2086
   ".matrix/$1/bin/python" -m pytest -vv --timeout=900 --timeout-method=signal --junit-xml=".matrix/$1.xml" $TESTS \
-    >".matrix/$1.log" 2>&1 || true
+    >".matrix/$1.log" 2>&1 || status=$?
+  echo "$status" >".matrix/$1.status"
   echo "Spark $1: $(tail -n 1 ".matrix/$1.log")"
 }
 export -f run_tests

@@ -63,7 +63,7 @@ def test_a_processor_that_is_slow_on_one_worker_gets_less_there(spark, tmp_path)
     files = Files(spark, tmp_path / "in", "w string")
     for keys in batches:
         files.put([(word,) for word in keys])
-    checkpoint, slow = tmp_path / "checkpoint", SlowCountPerKey(0.3, slow=SLOW)
+    checkpoint, slow = tmp_path / "checkpoint", SlowCountPerKey(2, slow=SLOW)
     folder = stream_folder(str(checkpoint), scheme_of(SPEC), workers, 0)
     counted = per_worker(
         files.stream(), "w", SPEC, workers, slow, slow.SCHEMA, checkpoint=str(checkpoint)
