@@ -25,7 +25,7 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("jobs") / "log"
     folder.mkdir()
     done = subprocess.run(
-        [sys.executable, str(JOBS), str(folder), "0.015"],
+        [sys.executable, str(JOBS), str(folder), "0.006"],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
