@@ -1,4 +1,4 @@
-"""`skewless demo`: a skewed stream of words through Spark, with key and with partial grouping."""
+"""`skewless demo`: a skewed stream of words through Spark, with key grouping and graded choices."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def demo(out: Path) -> None:
             console.status("starting Spark …") as status,
             local_session(WORKERS) as spark,
         ):
-            for scheme in ("key", "partial"):
+            for scheme in ("key", "graded"):
                 records = seen.setdefault(scheme, [])
 
                 def tell(record: Record, scheme: str = scheme, records: Any = records) -> None:
@@ -61,7 +61,7 @@ def demo(out: Path) -> None:
                         f"{record.seconds:.1f} s, fullest worker {most:.2f} × the mean"
                     )
 
-                status.update(f"{scheme} grouping is running …")
+                status.update(f"{scheme} is running …")
                 best = run(
                     spark,
                     Pipeline(lines, scheme_of(scheme), WORKERS, FILES, DELAY_MS),

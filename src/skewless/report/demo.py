@@ -31,7 +31,7 @@ def show(
             "scheme": scheme,
             # The first batch also starts Python workers and loads the kernels.
             "seconds from batch 2 on": round(sum(r.seconds for r in records[1:]), 1),
-            "fullest worker ÷ mean": round(float(loads[scheme].max() / loads[scheme].mean()), 2),
+            "fullest worker ÷ mean": f"{loads[scheme].max() / loads[scheme].mean():.2f}",
             "imbalance": measures.imbalance(loads[scheme]),
             "workers per key and batch": round(
                 sum(r.partials for r in records) / max(1, sum(r.keys or 0 for r in records)), 2
