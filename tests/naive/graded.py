@@ -54,8 +54,11 @@ def trace(scheme, keys, weights, rates, workers, seed):
         known = tag == hashed >> 16 & 0xFFFFFFFF
         if known:
             home, own = remembered
-        lower = sorted((steps(home, w, workers), w) for w in own if loads[w] < level)
-        at = worker = lower[0][1] if lower else home
+        near = sorted(own, key=lambda w: steps(home, w, workers))
+        seen = sorted({steps(home, w, workers)[0] for w in own})
+        seen = seen[:3] if workers <= 64 * 64 else [0]
+        lower = [w for w in near if steps(home, w, workers)[0] in seen and loads[w] < level]
+        at = worker = lower[0] if lower else home
         if loads[laggard] < low and hot:
             worker = laggard
         else:
@@ -64,7 +67,8 @@ def trace(scheme, keys, weights, rates, workers, seed):
             if lagging:
                 worker = lagging[0]
             elif not lower and loads[at] >= full:
-                worker = next(w for w in sorted(own) + order if loads[w] < full)
+                own_first = by_word(own, home, workers) if known else []
+                worker = next(w for w in own_first + order if loads[w] < full)
             if known or worker != at:
                 moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, own | {worker})
         loads[worker] += added / rates[worker]
@@ -76,6 +80,11 @@ def steps(home, worker, workers):
     """How far it is from one worker to another: word by word of 64, then bit by bit."""
     words = -(-workers // 64)
     return (worker // 64 - home // 64) % words, (worker % 64 - home % 64) % 64
+
+
+def by_word(own, home, workers):
+    """A key's workers word by word of 64, from that of its home on; within a word by number."""
+    return sorted(own, key=lambda w: (steps(home, w, workers)[0], w))
 
 
 def same_reports(a, b):

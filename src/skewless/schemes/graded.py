@@ -183,7 +183,7 @@ def _look_further(
     elif loads[first] < min(low, loads[before]):
         worker = first
     elif loads[before] >= full:
-        worker = own_that_fits(moved, loads, number, full) if known else np.int64(-1)
+        worker = own_that_fits(moved, loads, number, before, full) if known else np.int64(-1)
         if worker < 0:  # there is one, unless the message weighs nothing
             worker = next_that_fits(loads, first, second, plan.prime[0], full)
     if worker != before:

@@ -4,9 +4,10 @@ A key that left its first choice has a place of its own, with a bit for each wor
 used. Beside all keys there is a bit for each worker that is below the level. Of a key's own that
 are below it, the next is taken, in a circle, so all are filled up alike. Bits come in words
 of 64 workers. With one word there is nothing to look for; with up to 64, a word of bits says in
-which of them a key has any, and two of these are looked at in any case: few keys have workers in
-more. None of it needs a branch that the processor could not foresee, which would cost as much time
-as all the rest.
+which of them a key has any, and the next three of these are looked at; with more, only the one
+where the key is. None of it needs a branch that the processor could not foresee, which would cost
+as much time as all the rest. A key that has workers in further words looks at all of them before
+it takes one that is not its own yet (`own_that_fits`).
 
 The places are a table without chains: the later of two keys that have the same place takes it, and
 the other is where its first choice puts it, as a key that never moved.
@@ -62,13 +63,22 @@ def _rotate(bits: np.uint64, by: np.uint64) -> np.uint64:
 
 
 @inlined
+def _own_below(
+    moved: U64, below: U64, number: np.uint64, start: np.uint64, near: np.uint64
+) -> tuple[np.uint64, np.uint64]:
+    """The first of these words, if any is left, and the key's workers in it below the level."""
+    word = (start + trailing_zeros(near)) & _LAST
+    return word, pick(near != 0, moved[number, OWN + word] & below[word], np.uint64(0))
+
+
+@inlined
 def next_below(
     moved: U64, below: U64, number: np.uint64, known: bool, first: np.uint64, home: np.uint64
 ) -> tuple[np.uint64, bool]:
-    """The next of the key's own workers below the level, and whether there is one.
+    """The next of the key's own workers below the level, and whether one was found.
 
     The order is from word to word, beginning with that of `home`, and in each word from its bit on.
-    A key that is not known has its first choice only.
+    It ends with the third word that has any. A key that is not known has its first choice only.
     """
     word, alone = np.uint64(0), _ONE << (first & _LAST)
     if below.size == 1:
@@ -77,49 +87,40 @@ def next_below(
         start = home >> _SIX
         near = _rotate(pick(known, moved[number, GROUPS], _ONE << (first >> _SIX)), start)
         word = (start + trailing_zeros(near)) & _LAST
-        near &= near - _ONE
-        after = (start + trailing_zeros(near)) & _LAST
         bits = pick(known, moved[number, OWN + word], alone) & below[word]
-        second = pick(near != 0, moved[number, OWN + after] & below[after], np.uint64(0))
-        word, bits = pick(bits != 0, word, after), pick(bits != 0, bits, second)
         near &= near - _ONE
-        if near != 0 and bits == 0:
-            word, bits = _look_at_all(moved, below, number, start)
-    elif known:
-        word, bits = _look_at_all(moved, below, number, home >> _SIX)
+        second, of_second = _own_below(moved, below, number, start, near)
+        near &= near - _ONE
+        third, of_third = _own_below(moved, below, number, start, near)
+        second, of_second = (
+            pick(of_second != 0, second, third),
+            pick(of_second != 0, of_second, of_third),
+        )
+        word, bits = pick(bits != 0, word, second), pick(bits != 0, bits, of_second)
     else:
-        word = first >> _SIX
-        bits = alone & below[word]
+        word = home >> _SIX
+        bits = pick(known, moved[number, OWN + word], alone) & below[word]
     bit = home & _LAST
     worker = (word << _SIX) + ((bit + trailing_zeros(_rotate(bits, bit))) & _LAST)
     return worker, bits != 0
 
 
 @compiled
-def _look_at_all(
-    moved: U64, below: U64, number: np.uint64, start: np.uint64
-) -> tuple[np.uint64, np.uint64]:
-    """The first word, from `start` on, in which the key has workers below the level, and they."""
-    word = start
-    for _ in range(below.size):
-        bits = moved[number, OWN + word] & below[word]
-        if bits != 0:
-            return word, bits
-        word += _ONE
-        word = word if word < np.uint64(below.size) else np.uint64(0)
-    return word, np.uint64(0)
-
-
-@compiled
-def own_that_fits(moved: U64, loads: F64, number: np.uint64, full: float) -> np.int64:
-    """The first of a known key's workers with a load below `full`, or −1."""
-    for word in range(moved.shape[1] - OWN):
+def own_that_fits(
+    moved: U64, loads: F64, number: np.uint64, home: np.int64, full: float
+) -> np.int64:
+    """A known key's next worker with a load below `full`, from its word on, or −1."""
+    words = moved.shape[1] - OWN
+    word = home >> 6
+    for _ in range(words):
         bits = moved[number, OWN + word]
         while bits != 0:
             worker = np.int64(64 * word) + np.int64(trailing_zeros(bits))
             if loads[worker] < full:
                 return worker
             bits &= bits - _ONE
+        word += 1
+        word = word if word < words else np.int64(0)
     return np.int64(-1)
 
 
