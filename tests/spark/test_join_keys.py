@@ -159,6 +159,57 @@ def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
     assert_same(join(right, left, "k", "left"), right.join(left, "k", "left"))
 
 
+@pytest.fixture
+def chars(spark, tmp_path):
+    """Makes a table of texts of a declared type, in files as they are or as Spark writes them."""
+    names = []
+
+    def table(kind, number, value, as_is=False):
+        name, folder = f"chars_{len(names)}", tmp_path / f"chars_{len(names)}"
+        names.append(name)
+        rows = spark.range(60).selectExpr(
+            f"if(id % 5 > 0, {value}, if(id % 3 = 0, null, 'c' || id % 4)) as k", "cast(id as int)"
+        )
+        if as_is:
+            rows.toDF("k", number).write.parquet(str(folder))
+        spark.sql(f"create table {name} (k {kind}, {number} int) using parquet location '{folder}'")
+        if not as_is:
+            rows.write.insertInto(name)
+        return spark.table(name)
+
+    yield table
+    for name in names:
+        spark.sql(f"drop table {name}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "spreads"),
+    [
+        ("char(5)", "char(3)", False),
+        ("char(5)", "char(5)", True),
+        ("char(5)", "varchar(5)", True),
+        ("varchar(5)", "varchar(3)", True),
+    ],
+)
+def test_texts_of_fixed_length_meet_as_in_sparks_own_join(chars, one, other, spreads):
+    left, right = chars(one, "x", "'ab'"), chars(other, "y", "'ab'")
+    found = join(left, right, "k", "full")
+    assert_same(found, left.join(right, "k", "full"))
+    assert ("__skewless" in found._jdf.queryExecution().toString()) == spreads
+    pairs = join(left, right, [("k", "k")], "left_semi")
+    assert_same(pairs, left.join(right, left.k == right.k, "left_semi"))
+    if not spreads:
+        said = learn_join(left, right, "k").describe()
+        assert "of type char(5) and 'k' of type char(3) are filled up with blanks" in said
+
+
+def test_texts_of_fixed_length_that_spark_fills_up_late_meet_as_in_its_own_join(spark, chars):
+    with settings(spark, spark_sql_readSideCharPadding="false"):
+        left = chars("char(5)", "x", "'ab'", as_is=True)
+        right = chars("char(5)", "y", "'ab '", as_is=True)
+        assert_same(join(left, right, "k", "full"), left.join(right, "k", "full"))
+
+
 @pytest.mark.parametrize("on", ["k", [("k", "k")]])
 @pytest.mark.parametrize("how", TYPES)
 def test_whole_numbers_rounded_to_floats_meet_as_in_sparks_own_join(spark, tmp_path, on, how):
