@@ -222,13 +222,17 @@ def test_whole_numbers_rounded_to_floats_meet_as_in_sparks_own_join(spark, tmp_p
     assert_same(join(left, right, on, how), expected)
 
 
-@pytest.mark.parametrize("ambiguous", ["true", "false"])
-def test_a_pair_means_left_and_right_where_spark_does_not_mind_self_joins(spark, ambiguous):
+@pytest.mark.parametrize(
+    "setting", ["analyzer_failAmbiguousSelfJoin", "selfJoinAutoResolveAmbiguity"]
+)
+@pytest.mark.parametrize("pair", [("a", "b"), ("a", "a")])
+def test_a_pair_means_left_and_right_where_spark_does_not_mind_self_joins(spark, setting, pair):
     rows = spark.range(60).selectExpr("id % 10 as a", "id % 3 as b", "id")
     other = rows.toDF("a2", "b2", "id2")
-    expected = rows.join(other, rows.a == other.b2).toDF(*"abcdef")
-    with settings(spark, spark_sql_analyzer_failAmbiguousSelfJoin=ambiguous):
-        assert_same(join(rows, rows, [("a", "b")]).toDF(*"abcdef"), expected)
+    expected = rows.join(other, rows[pair[0]] == other[f"{pair[1]}2"]).toDF(*"abcdef")
+    for value in ("true", "false"):
+        with settings(spark, **{f"spark_sql_{setting}": value}):
+            assert_same(join(rows, rows, [pair]).toDF(*"abcdef"), expected)
 
 
 def test_keys_that_only_spark_can_compare_are_not_counted(spark):

@@ -185,8 +185,11 @@ def _join_pairs(
 
 def _notices_self_joins(df: DataFrame) -> bool:
     """Whether Spark refuses columns that could be of either side, instead of guessing."""
-    setting = df.sparkSession.conf.get("spark.sql.analyzer.failAmbiguousSelfJoin", "true")
-    return str(setting).lower() == "true"
+    settings = (
+        "spark.sql.analyzer.failAmbiguousSelfJoin",
+        "spark.sql.selfJoinAutoResolveAmbiguity",
+    )
+    return all(str(df.sparkSession.conf.get(s, "true")).lower() == "true" for s in settings)
 
 
 def _distinct(right: DataFrame, keys: JoinKeys, names: _Names) -> DataFrame:
