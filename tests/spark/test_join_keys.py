@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import logging
 import math
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -278,6 +280,55 @@ def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how
     with pytest.raises(SkewlessError, match=says) as caught:
         join(left, right, on() if callable(on) else on, how)
     assert "\n" not in str(caught.value)
+
+
+class Heard(logging.Handler):
+    """What a logger says."""
+
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def emit(self, record):
+        self.said.append(record.getMessage())
+
+
+@pytest.fixture
+def pyspark_says():
+    logger = pytest.importorskip("pyspark.logger").PySparkLogger.getLogger
+    heard, loggers = (
+        Heard(),
+        [logger("DataFrameQueryContextLogger"), logger("SQLQueryContextLogger")],
+    )
+    for each in loggers:
+        each.addHandler(heard)
+    yield heard.said
+    for each in loggers:
+        each.removeHandler(heard)
+
+
+@pytest.mark.connect
+def test_what_spark_is_asked_in_vain_is_not_logged_as_an_error(spark, tables, plan, pyspark_says):
+    left, right = tables
+    for salt in ("x", F.col("y")):
+        assert join(left, right, "k", plan=plan, salt=salt).columns == ["k", "x", "y"]
+    inner = left.select(F.struct("k").alias("s"), "x")
+    assert join(inner, right, [("s.k", "k")]).columns == ["s", "x", "k", "y"]
+    joined = join(left, left, [("k", "k")], plan=plan)
+    assert joined.columns == ["k", "x", "k", "x"]
+    for on in (
+        "nope",
+        [("k", "nope")],
+        [(F.sum("x"), "y")],
+        [(F.rand(), "y")],
+        [("k", "k"), F.col("z")],
+    ):
+        with pytest.raises(SkewlessError):
+            join(left, right, on)
+    assert pyspark_says == []
+    with pytest.raises(AnalysisException):
+        _ = left.select(F.col("nope")).schema
+    assert len(pyspark_says) == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import check_server, check_worker_count
+from skewless.spark.input.version import unlogged
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.counting import count
 from skewless.spark.join.keys import JoinKeys, On, join_keys
@@ -155,8 +156,9 @@ def _checked(
     kind = kind_of(how)
     keys = join_keys(left, right, on)
     try:
-        outcome = plain_join(left, right, keys, how)
-        _ = outcome.schema  # Spark Connect analyses no sooner
+        with unlogged():
+            outcome = plain_join(left, right, keys, how)
+            _ = outcome.schema  # Spark Connect analyses no sooner
     except AnalysisException as error:
         raise SkewlessError(f"Spark cannot do this join: {str(error).splitlines()[0]}") from None
     return kind, keys, outcome

@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from skewless.errors import SkewlessError, unknown
 from skewless.spark.input.checks import check_of_one_row, column_named, free_name
-from skewless.spark.input.version import collation_of, is_variant
+from skewless.spark.input.version import collation_of, is_variant, unlogged
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
 _NUMBERS = (IntegralType, FractionalType)
@@ -133,7 +133,8 @@ def _column(
     if isinstance(part, str):
         column, name = column_named(part), part
         try:
-            return column, name, df.select(column).schema.fields[0], part
+            with unlogged():
+                return column, name, df.select(column).schema.fields[0], part
         except AnalysisException as error:
             if "AMBIGUOUS" in str(error):
                 raise SkewlessError(
@@ -143,7 +144,8 @@ def _column(
         column = F.col(part) if isinstance(part, str) else part
         if literal:
             raise SkewlessError("")
-        field = df.select(column).schema.fields[0]
+        with unlogged():
+            field = df.select(column).schema.fields[0]
     except (AnalysisException, SkewlessError) as error:
         if isinstance(part, str):
             raise unknown(f"column of the {which} side", part, df.columns) from None
@@ -176,7 +178,8 @@ def refused_condition(df: DataFrame, column: Column) -> str:
     """What Spark says against a column in a join's condition, or ""; it takes no random one."""
     one = df.sparkSession.range(1).toDF(free_name(df.columns, "one"))
     try:
-        _ = df.join(one, F.isnull(column)).schema
+        with unlogged():
+            _ = df.join(one, F.isnull(column)).schema
     except AnalysisException as error:
         return str(error)
     return ""
@@ -199,7 +202,8 @@ def _common(
         F.lit(None).cast(a).alias("a"), F.lit(None).cast(b).alias("b")
     )
     try:
-        _ = empty.select(F.col("a") == F.col("b")).schema
+        with unlogged():
+            _ = empty.select(F.col("a") == F.col("b")).schema
     except AnalysisException:
         raise SkewlessError(
             f"The keys '{a_words}' of type {a.simpleString()} and '{b_words}' of type "
