@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
@@ -51,6 +53,17 @@ def test_a_plan_says_which_keys_are_split_and_what_is_expected(plan, capsys):
     assert repr(plan).startswith("JoinPlan(left, 4 partitions, ")
 
 
+def test_a_plan_shows_long_and_odd_keys_in_short(spark):
+    key = F.when(F.col("id") % 4 > 0, F.concat(F.lit("first\n"), F.repeat(F.lit("long"), 999)))
+    left, right = (spark.range(n).select(key.alias("k"), "id") for n in (90, 60))
+    words = learn_join(left, right, "k").describe()
+    assert words.startswith("An inner join on k: ")
+    (line,) = (line for line in words.splitlines() if "first" in line)
+    assert line.startswith("  first\\nlonglong")
+    assert "(4,002 characters, " in line
+    assert len(line) < 180
+
+
 def test_the_counts_of_a_plan_are_those_of_the_tables(plan, tables):
     for df, counts in zip(tables, (plan.sizes.left, plan.sizes.right), strict=True):
         true = {row.k: row["count"] for row in df.groupBy("k").count().collect()}
@@ -61,6 +74,10 @@ def test_a_plan_goes_through_a_file_unchanged(plan, tmp_path):
     plan.save(tmp_path / "plan.json")
     loaded = JoinPlan.load(tmp_path / "plan.json")
     assert loaded.to_json() == plan.to_json()
+    assert loaded == plan
+    assert {plan: 1}[loaded] == 1
+    assert loaded != replace(plan, distinct=True)
+    assert loaded != "plan"
     assert all(np.array_equal(a, b) for a, b in zip(plan.slots, loaded.slots, strict=True))
     (tmp_path / "plan.json").write_text(plan.to_json().replace('"format": 1', '"format": 9'))
     with pytest.raises(SkewlessError, match="has format 9"):
