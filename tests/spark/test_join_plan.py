@@ -172,6 +172,8 @@ def test_a_semi_join_of_a_key_hot_on_the_right_takes_distinct_keys(spark):
         ({"target": 0}, "share above 0"),
         ({"target": float("nan")}, "finite number, not nan"),
         ({"plan": "x"}, "what learn_join gave, not 'x'"),
+        ({"plan": "x" * 10_000}, r"what learn_join gave, not 'x+\.\.\.x+'\."),
+        ({"repeatable": "no"}, "repeatable is True or False, not 'no'"),
         ({"workers": 0}, "workers"),
         ({"workers": "many"}, "whole number"),
     ],
@@ -183,3 +185,13 @@ def test_numbers_that_make_no_sense_are_refused(tables, given, says):
         learn_join(*tables, "k", sample=0)
     with pytest.raises(SkewlessError, match="floating-point numbers are placed by Spark"):
         join(*(df.withColumn("k", F.lit(1.5)) for df in tables), "k", workers=77)
+
+
+def test_a_side_that_is_a_column_is_no_table(tables):
+    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a Column"):
+        join(tables[0], tables[1].k, "k")
+
+
+def test_any_whole_number_is_a_seed_and_any_share_a_sample(tables):
+    assert learn_join(*tables, "k", seed=1 << 80).sizes.left_rows == 500
+    assert not learn_join(*tables, "k", sample=1e-300).spreads

@@ -36,7 +36,7 @@ WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 
 def check_server(df: DataFrame) -> None:
     """Refuse a DataFrame of an old Spark: a new client may talk to an old server."""
-    if not hasattr(df, "sparkSession"):
+    if isinstance(df, Column) or not hasattr(df, "sparkSession"):  # a Column has any attribute
         kind, way = f"a {type(df).__name__}", "make one with spark.createDataFrame or spark.read"
         if type(df).__module__.startswith("pyspark.pandas"):
             kind, way = f"a pandas-on-Spark {type(df).__name__}", "hand over its to_spark()"

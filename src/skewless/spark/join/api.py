@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import reprlib
 import threading
 from dataclasses import replace
 from typing import SupportsIndex
@@ -81,7 +82,9 @@ def join(
     """
     kind, keys, outcome = _checked(left, right, on, how)
     if plan is not None and not isinstance(plan, JoinPlan):
-        raise SkewlessError(f"A plan of a join is what learn_join gave, not {plan!r}.")
+        raise SkewlessError(f"A plan of a join is what learn_join gave, not {reprlib.repr(plan)}.")
+    if not isinstance(repeatable, bool):
+        raise SkewlessError(f"repeatable is True or False, not {reprlib.repr(repeatable)}.")
     salted = salts(left, right, keys, salt)
     choices = _choices(result_weight, target, keys, salted)
     streaming = left.isStreaming or right.isStreaming
@@ -144,7 +147,8 @@ def learn_join(
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
-    return _learned(left, right, keys, kind, partitions, choices, sample, whole("seed", seed))
+    seed = whole("seed", seed) % (1 << 62)  # Spark takes one of 64 bits, and each side has its own
+    return _learned(left, right, keys, kind, partitions, choices, sample, seed)
 
 
 def _checked(
