@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewless.spark import JoinPlan, join, learn_join
@@ -142,10 +143,30 @@ def test_what_may_differ_next_time_is_split_only_where_that_does_no_harm(spark):
     wide = left.select("*", *(F.lit(i).alias(f"c{i}") for i in range(40)))
     wide = wide.withColumn("drawn", F.rand()).select(*left.columns)
     assert_same(join(drawn, right, "k", "full"), left.join(right, "k", "full"))
-    for rows, certain in ((left, True), (drawn, False), (wide, False)):
+    summed = F.sum("x").over(Window.orderBy("k").rowsBetween(Window.unboundedPreceding, 0))
+    running = left.withColumn("s", summed).where("s < 0").select("k", "x").unionAll(left)
+    for rows, certain in ((left, True), (drawn, False), (wide, False), (running, False)):
         words = join(rows, right, "k", "full")._jdf.queryExecution().toString()
         assert ("left_copied" in words) == certain
     words = join(left, right, "k", "full", repeatable=False)._jdf.queryExecution().toString()
+    assert "left_copied" not in words
+
+
+def test_a_random_side_is_noticed_in_a_plan_that_spark_shows_in_part(spark):
+    left, right = two_tables(spark, ["a", "b"], ["a", "c"], COLD)
+    drawn = left.where(F.rand(3) < 2)
+    with settings(spark, spark_sql_maxPlanStringLength=20):
+        joined = join(drawn, right, "k", "full")
+    assert "left_copied" not in joined._jdf.queryExecution().toString()
+
+
+def test_a_random_side_of_another_session_is_noticed_as_well(spark):
+    left, right = two_tables(spark, ["a", "b"], ["a", "c"], COLD)
+    other = spark.newSession()  # as rows in foreachBatch have one
+    wide = other.createDataFrame(right.collect(), right.schema)
+    wide = wide.select("*", *(F.lit(i).alias(f"c{i}") for i in range(40)))
+    wide = wide.withColumn("drawn", F.rand()).select(*right.columns)
+    words = join(left, wide, "k", "full")._jdf.queryExecution().toString()
     assert "left_copied" not in words
 
 

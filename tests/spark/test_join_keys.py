@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import logging
 import math
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
@@ -159,6 +161,57 @@ def test_keys_of_two_types_meet_as_in_sparks_own_join(spark, one, other):
     assert_same(join(right, left, "k", "left"), right.join(left, "k", "left"))
 
 
+@pytest.fixture
+def chars(spark, tmp_path):
+    """Makes a table of texts of a declared type, in files as they are or as Spark writes them."""
+    names = []
+
+    def table(kind, number, value, as_is=False):
+        name, folder = f"chars_{len(names)}", tmp_path / f"chars_{len(names)}"
+        names.append(name)
+        rows = spark.range(60).selectExpr(
+            f"if(id % 5 > 0, {value}, if(id % 3 = 0, null, 'c' || id % 4)) as k", "cast(id as int)"
+        )
+        if as_is:
+            rows.toDF("k", number).write.parquet(str(folder))
+        spark.sql(f"create table {name} (k {kind}, {number} int) using parquet location '{folder}'")
+        if not as_is:
+            rows.write.insertInto(name)
+        return spark.table(name)
+
+    yield table
+    for name in names:
+        spark.sql(f"drop table {name}")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "spreads"),
+    [
+        ("char(5)", "char(3)", False),
+        ("char(5)", "char(5)", True),
+        ("char(5)", "varchar(5)", True),
+        ("varchar(5)", "varchar(3)", True),
+    ],
+)
+def test_texts_of_fixed_length_meet_as_in_sparks_own_join(chars, one, other, spreads):
+    left, right = chars(one, "x", "'ab'"), chars(other, "y", "'ab'")
+    found = join(left, right, "k", "full")
+    assert_same(found, left.join(right, "k", "full"))
+    assert ("__skewless" in found._jdf.queryExecution().toString()) == spreads
+    pairs = join(left, right, [("k", "k")], "left_semi")
+    assert_same(pairs, left.join(right, left.k == right.k, "left_semi"))
+    if not spreads:
+        said = learn_join(left, right, "k").describe()
+        assert "of type char(5) and 'k' of type char(3) are filled up with blanks" in said
+
+
+def test_texts_of_fixed_length_that_spark_fills_up_late_meet_as_in_its_own_join(spark, chars):
+    with settings(spark, spark_sql_readSideCharPadding="false"):
+        left = chars("char(5)", "x", "'ab'", as_is=True)
+        right = chars("char(5)", "y", "'ab '", as_is=True)
+        assert_same(join(left, right, "k", "full"), left.join(right, "k", "full"))
+
+
 @pytest.mark.parametrize("on", ["k", [("k", "k")]])
 @pytest.mark.parametrize("how", TYPES)
 def test_whole_numbers_rounded_to_floats_meet_as_in_sparks_own_join(spark, tmp_path, on, how):
@@ -171,13 +224,17 @@ def test_whole_numbers_rounded_to_floats_meet_as_in_sparks_own_join(spark, tmp_p
     assert_same(join(left, right, on, how), expected)
 
 
-@pytest.mark.parametrize("ambiguous", ["true", "false"])
-def test_a_pair_means_left_and_right_where_spark_does_not_mind_self_joins(spark, ambiguous):
+@pytest.mark.parametrize(
+    "setting", ["analyzer_failAmbiguousSelfJoin", "selfJoinAutoResolveAmbiguity"]
+)
+@pytest.mark.parametrize("pair", [("a", "b"), ("a", "a")])
+def test_a_pair_means_left_and_right_where_spark_does_not_mind_self_joins(spark, setting, pair):
     rows = spark.range(60).selectExpr("id % 10 as a", "id % 3 as b", "id")
     other = rows.toDF("a2", "b2", "id2")
-    expected = rows.join(other, rows.a == other.b2).toDF(*"abcdef")
-    with settings(spark, spark_sql_analyzer_failAmbiguousSelfJoin=ambiguous):
-        assert_same(join(rows, rows, [("a", "b")]).toDF(*"abcdef"), expected)
+    expected = rows.join(other, rows[pair[0]] == other[f"{pair[1]}2"]).toDF(*"abcdef")
+    for value in ("true", "false"):
+        with settings(spark, **{f"spark_sql_{setting}": value}):
+            assert_same(join(rows, rows, [pair]).toDF(*"abcdef"), expected)
 
 
 def test_keys_that_only_spark_can_compare_are_not_counted(spark):
@@ -223,6 +280,55 @@ def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how
     with pytest.raises(SkewlessError, match=says) as caught:
         join(left, right, on() if callable(on) else on, how)
     assert "\n" not in str(caught.value)
+
+
+class Heard(logging.Handler):
+    """What a logger says."""
+
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def emit(self, record):
+        self.said.append(record.getMessage())
+
+
+@pytest.fixture
+def pyspark_says():
+    logger = pytest.importorskip("pyspark.logger").PySparkLogger.getLogger
+    heard, loggers = (
+        Heard(),
+        [logger("DataFrameQueryContextLogger"), logger("SQLQueryContextLogger")],
+    )
+    for each in loggers:
+        each.addHandler(heard)
+    yield heard.said
+    for each in loggers:
+        each.removeHandler(heard)
+
+
+@pytest.mark.connect
+def test_what_spark_is_asked_in_vain_is_not_logged_as_an_error(spark, tables, plan, pyspark_says):
+    left, right = tables
+    for salt in ("x", F.col("y")):
+        assert join(left, right, "k", plan=plan, salt=salt).columns == ["k", "x", "y"]
+    inner = left.select(F.struct("k").alias("s"), "x")
+    assert join(inner, right, [("s.k", "k")]).columns == ["s", "x", "k", "y"]
+    joined = join(left, left, [("k", "k")], plan=plan)
+    assert joined.columns == ["k", "x", "k", "x"]
+    for on in (
+        "nope",
+        [("k", "nope")],
+        [(F.sum("x"), "y")],
+        [(F.rand(), "y")],
+        [("k", "k"), F.col("z")],
+    ):
+        with pytest.raises(SkewlessError):
+            join(left, right, on)
+    assert pyspark_says == []
+    with pytest.raises(AnalysisException):
+        _ = left.select(F.col("nope")).schema
+    assert len(pyspark_says) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pyspark.sql import functions as F
@@ -51,6 +53,17 @@ def test_a_plan_says_which_keys_are_split_and_what_is_expected(plan, capsys):
     assert repr(plan).startswith("JoinPlan(left, 4 partitions, ")
 
 
+def test_a_plan_shows_long_and_odd_keys_in_short(spark):
+    key = F.when(F.col("id") % 4 > 0, F.concat(F.lit("first\n"), F.repeat(F.lit("long"), 999)))
+    left, right = (spark.range(n).select(key.alias("k"), "id") for n in (90, 60))
+    words = learn_join(left, right, "k").describe()
+    assert words.startswith("An inner join on k: ")
+    (line,) = (line for line in words.splitlines() if "first" in line)
+    assert line.startswith("  first\\nlonglong")
+    assert "(4,002 characters, " in line
+    assert len(line) < 180
+
+
 def test_the_counts_of_a_plan_are_those_of_the_tables(plan, tables):
     for df, counts in zip(tables, (plan.sizes.left, plan.sizes.right), strict=True):
         true = {row.k: row["count"] for row in df.groupBy("k").count().collect()}
@@ -61,6 +74,10 @@ def test_a_plan_goes_through_a_file_unchanged(plan, tmp_path):
     plan.save(tmp_path / "plan.json")
     loaded = JoinPlan.load(tmp_path / "plan.json")
     assert loaded.to_json() == plan.to_json()
+    assert loaded == plan
+    assert {plan: 1}[loaded] == 1
+    assert loaded != replace(plan, distinct=True)
+    assert loaded != "plan"
     assert all(np.array_equal(a, b) for a, b in zip(plan.slots, loaded.slots, strict=True))
     (tmp_path / "plan.json").write_text(plan.to_json().replace('"format": 1', '"format": 9'))
     with pytest.raises(SkewlessError, match="has format 9"):
@@ -155,6 +172,8 @@ def test_a_semi_join_of_a_key_hot_on_the_right_takes_distinct_keys(spark):
         ({"target": 0}, "share above 0"),
         ({"target": float("nan")}, "finite number, not nan"),
         ({"plan": "x"}, "what learn_join gave, not 'x'"),
+        ({"plan": "x" * 10_000}, r"what learn_join gave, not 'x+\.\.\.x+'\."),
+        ({"repeatable": "no"}, "repeatable is True or False, not 'no'"),
         ({"workers": 0}, "workers"),
         ({"workers": "many"}, "whole number"),
     ],
@@ -166,3 +185,13 @@ def test_numbers_that_make_no_sense_are_refused(tables, given, says):
         learn_join(*tables, "k", sample=0)
     with pytest.raises(SkewlessError, match="floating-point numbers are placed by Spark"):
         join(*(df.withColumn("k", F.lit(1.5)) for df in tables), "k", workers=77)
+
+
+def test_a_side_that_is_a_column_is_no_table(tables):
+    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a Column"):
+        join(tables[0], tables[1].k, "k")
+
+
+def test_any_whole_number_is_a_seed_and_any_share_a_sample(tables):
+    assert learn_join(*tables, "k", seed=1 << 80).sizes.left_rows == 500
+    assert not learn_join(*tables, "k", sample=1e-300).spreads

@@ -23,7 +23,7 @@ from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays, check_workers
-from skewless.spark.input.version import check_version, is_variant
+from skewless.spark.input.version import check_version, is_variant, unlogged
 from skewless.spark.input.wire import check_key
 
 Key = str | Column | Sequence[str | Column]
@@ -36,7 +36,7 @@ WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 
 def check_server(df: DataFrame) -> None:
     """Refuse a DataFrame of an old Spark: a new client may talk to an old server."""
-    if not hasattr(df, "sparkSession"):
+    if isinstance(df, Column) or not hasattr(df, "sparkSession"):  # a Column has any attribute
         kind, way = f"a {type(df).__name__}", "make one with spark.createDataFrame or spark.read"
         if type(df).__module__.startswith("pyspark.pandas"):
             kind, way = f"a pandas-on-Spark {type(df).__name__}", "hand over its to_spark()"
@@ -62,7 +62,8 @@ class Salt:
 def field_of(df: DataFrame, column: str | Column, what: str = "key") -> StructField:
     """The name and type of a column or expression, by analysis alone; an unknown one is refused."""
     try:
-        fields = df.select(column).schema.fields
+        with unlogged():
+            fields = df.select(column).schema.fields
     except AnalysisException as error:
         if isinstance(column, str):
             raise _not_found(df, column) from None
@@ -212,7 +213,8 @@ def _check_no_new_window(df: DataFrame, column: Column, what: str) -> None:
 
 def _can_select(df: DataFrame, *columns: str | Column) -> bool:
     try:
-        _ = df.select(*columns).schema  # Spark Connect analyses no sooner
+        with unlogged():
+            _ = df.select(*columns).schema  # Spark Connect analyses no sooner
     except AnalysisException:
         return False
     return True

@@ -8,12 +8,16 @@
   that follows again; 4.1 does so where it is told to. Where it does not, rows are put into an order
   of their own first, as Spark's own round robin does.
 - State per worker (`transformWithState`), collations and `toArrow` exist from 4.0 on.
+- From 4.0 on PySpark logs each error of an analysis, also one that is caught.
 """
 
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import pyarrow as pa
@@ -37,6 +41,13 @@ WORKER = "skewless worker"
 
 ArrowFunction = Callable[[Iterator[pa.Array]], Iterator[pa.Array]]
 
+_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+_answered: ContextVar[bool] = ContextVar("answered", default=False)
+
+try:
+    from pyspark.logger import PySparkLogger
+except ImportError:  # before 4.0
+    PySparkLogger = None  # type: ignore[assignment, misc]
 try:
     from pyspark.sql.pandas.functions import arrow_udf
 except ImportError:  # before 4.1
@@ -63,6 +74,25 @@ def check_version(version: str, what: str) -> None:
             f"{what} is version {version}, and skewless needs "
             f"{'.'.join(map(str, OLDEST_SPARK))} or later: upgrade it."
         )
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """Around what may raise an AnalysisException that is caught.
+
+    PySpark would print a page of JSON with stack traces for it.
+    """
+    for name in _LOGGERS if PySparkLogger is not None else ():
+        PySparkLogger.getLogger(name).addFilter(_is_not_answered)
+    token = _answered.set(True)
+    try:
+        yield
+    finally:
+        _answered.reset(token)
+
+
+def _is_not_answered(record: logging.LogRecord) -> bool:
+    return not _answered.get()
 
 
 def is_variant(kind: DataType) -> bool:

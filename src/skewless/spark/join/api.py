@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+import reprlib
 import threading
 from dataclasses import replace
 from typing import SupportsIndex
@@ -15,6 +16,7 @@ from pyspark.sql import Column, DataFrame
 from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import check_server, check_worker_count
+from skewless.spark.input.version import unlogged
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.counting import count
 from skewless.spark.join.keys import JoinKeys, On, join_keys
@@ -27,7 +29,11 @@ from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
 _PARTITIONS = "spark.sql.shuffle.partitions"
-_SHOWN_FIELDS = "spark.sql.debug.maxToStringFields"
+# Spark leaves fields of wide tables out of its words, and ends those of long plans early.
+_SHOWN = {
+    "spark.sql.debug.maxToStringFields": str(1 << 20),
+    "spark.sql.maxPlanStringLength": str((1 << 31) - 16),
+}
 # What gives other rows when it is run again; found in the words of Spark's own plan.
 _UNREPEATABLE = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|first|last"
@@ -35,7 +41,7 @@ _UNREPEATABLE = re.compile(
     r"|collect_list|collect_set|array_agg|listagg|mode|histogram_numeric|percentile_approx"
     r"|approx_percentile|spark_partition_id|current_timestamp|localtimestamp|now|current_date"
     r"|current_time)\("
-    r"|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
+    r"|\bRowFrame\b|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
 )
 
 _EXPLAINS = threading.Lock()  # how much Spark explains is a setting of the session
@@ -76,7 +82,9 @@ def join(
     """
     kind, keys, outcome = _checked(left, right, on, how)
     if plan is not None and not isinstance(plan, JoinPlan):
-        raise SkewlessError(f"A plan of a join is what learn_join gave, not {plan!r}.")
+        raise SkewlessError(f"A plan of a join is what learn_join gave, not {reprlib.repr(plan)}.")
+    if not isinstance(repeatable, bool):
+        raise SkewlessError(f"repeatable is True or False, not {reprlib.repr(repeatable)}.")
     salted = salts(left, right, keys, salt)
     choices = _choices(result_weight, target, keys, salted)
     streaming = left.isStreaming or right.isStreaming
@@ -100,7 +108,7 @@ def join(
         )
     else:
         exists = repeatable and not keys.conditions and not keys.nested
-        exists = exists and (not kind.has_doubts or _is_repeatable(left, right))
+        exists = exists and (not kind.has_doubts or all(map(_is_repeatable, (left, right))))
         plan = _learned(left, right, keys, kind, partitions, replace(choices, exists=exists))
     _LOG.info("%s", plan.describe())
     if not plan.spreads or keys.plain:
@@ -139,7 +147,8 @@ def learn_join(
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
-    return _learned(left, right, keys, kind, partitions, choices, sample, whole("seed", seed))
+    seed = whole("seed", seed) % (1 << 62)  # Spark takes one of 64 bits, and each side has its own
+    return _learned(left, right, keys, kind, partitions, choices, sample, seed)
 
 
 def _checked(
@@ -151,8 +160,9 @@ def _checked(
     kind = kind_of(how)
     keys = join_keys(left, right, on)
     try:
-        outcome = plain_join(left, right, keys, how)
-        _ = outcome.schema  # Spark Connect analyses no sooner
+        with unlogged():
+            outcome = plain_join(left, right, keys, how)
+            _ = outcome.schema  # Spark Connect analyses no sooner
     except AnalysisException as error:
         raise SkewlessError(f"Spark cannot do this join: {str(error).splitlines()[0]}") from None
     return kind, keys, outcome
@@ -239,19 +249,18 @@ def _stream_plan(
     return kept
 
 
-def _is_repeatable(*frames: DataFrame) -> bool:
-    """Whether nothing in Spark's plan of the DataFrames tells that they may differ next time."""
-    conf = frames[0].sparkSession.conf
+def _is_repeatable(df: DataFrame) -> bool:
+    """Whether nothing in Spark's plan of the DataFrame tells that it may differ next time."""
+    conf = df.sparkSession.conf
     with _EXPLAINS:
-        shown = conf.get(_SHOWN_FIELDS)
-        conf.set(_SHOWN_FIELDS, str(1 << 20))  # else Spark leaves out what wide tables are made of
+        before = {name: str(conf.get(name)) for name in _SHOWN}
         try:
-            for df in frames:
-                words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
-                if words is None or _UNREPEATABLE.search(words[0]):
-                    return False
+            for name, value in _SHOWN.items():
+                conf.set(name, value)
+            words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
         except AnalysisException:
             return False
         finally:
-            conf.set(_SHOWN_FIELDS, str(shown))
-    return True
+            for name, value in before.items():
+                conf.set(name, value)
+    return words is not None and not _UNREPEATABLE.search(words[0])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skewless.folds.hottest import short
+
 if TYPE_CHECKING:
     from skewless.spark.join.plan import JoinPlan
 
@@ -15,12 +17,13 @@ def describe(plan: JoinPlan) -> str:
     sizes, kind = plan.sizes, plan.kind
     named = ", ".join(a if a == b else f"{a} = {b}" for a, b in plan.pairs)
     plain, planned = plan.evenness
+    a_join = f"A{'n' * (kind.name == 'inner')} {kind.name} join on {named}"
     lines = [
-        f"A {kind.name} join on {named}: {sizes.left_rows:,.0f} rows on the left, "
+        f"{a_join}: {sizes.left_rows:,.0f} rows on the left, "
         f"{sizes.right_rows:,.0f} on the right, {plan.partitions} partitions."
     ]
     if plan.plain and not sizes.left_rows + sizes.right_rows:
-        return f"A {kind.name} join on {named} is left to Spark as it is, because {plan.plain}."
+        return f"{a_join} is left to Spark as it is, because {plan.plain}."
     if plan.plain:
         lines.append(
             f"Left to Spark as it is, because {plan.plain}; its fullest task is expected to have "
@@ -47,8 +50,8 @@ def _keys(plan: JoinPlan) -> list[str]:
     placed = a.size - len(split)
     lines = [f"Hot keys: {len(split)} split, {placed} placed whole."]
     lines += [
-        f"  {sizes.names[i]}: {sizes.left[i]:,.0f} × {sizes.right[i]:,.0f} rows in {a[i]} × {b[i]} "
-        "cells"
+        f"  {short(sizes.names[i])}: {sizes.left[i]:,.0f} × {sizes.right[i]:,.0f} rows "
+        f"in {a[i]} × {b[i]} cells"
         for i in split[:_SHOWN]
     ]
     if len(split) > _SHOWN:

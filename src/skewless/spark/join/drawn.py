@@ -133,7 +133,7 @@ class Drawn:
                 (self.pairs, hot.left * hot.right),
             )
         ]
-        results = rest[2] / (of_left * of_right)
+        results = rest[2] / of_left / of_right
         if of_left < 1 and of_right < 1 and rest[0].sum():
             # Pairs of two samples are few: their sum is known well, how it is shared out is not.
             results = results.sum() * rest[0] / rest[0].sum()

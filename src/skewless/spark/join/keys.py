@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from pyspark.sql.types import (
     IntegralType,
     MapType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
@@ -26,11 +28,12 @@ from pyspark.sql.types import (
 
 from skewless.errors import SkewlessError, unknown
 from skewless.spark.input.checks import check_of_one_row, column_named, free_name
-from skewless.spark.input.version import collation_of, is_variant
+from skewless.spark.input.version import collation_of, is_variant, unlogged
 
 On = str | Sequence[str] | Sequence[tuple[str | Column, str | Column] | Column]
 _NUMBERS = (IntegralType, FractionalType)
 _TIMES = (DateType, TimestampType, TimestampNTZType)
+_DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps it of texts that are char or varchar
 
 
 @dataclass(frozen=True)
@@ -69,9 +72,10 @@ def join_keys(left: DataFrame, right: DataFrame, on: On) -> JoinKeys:
         given = [pair[place] for pair in pairs]
         sides.append([_column(df, part, which, literal=using is not None) for part in given])
     types, casts, plain = [], [], ""
-    for (a, a_name, a_type, a_words), (b, b_name, b_type, b_words) in zip(*sides, strict=True):
+    for (a, a_name, a_field, a_words), (b, b_name, b_field, b_words) in zip(*sides, strict=True):
+        a_type, b_type = a_field.dataType, b_field.dataType
         common, why = _common(left, a_type, b_type, a_words, b_words)
-        plain = plain or why
+        plain = plain or why or _why_padded(left, a_field, b_field, a_words, b_words)
         types.append(common)
         casts.append(
             (_as(a, a_type, common), a_name, a_words, _as(b, b_type, common), b_name, b_words)
@@ -121,15 +125,16 @@ def _is_pair(pair: tuple[Any, ...]) -> bool:
 
 def _column(
     df: DataFrame, part: str | Column, which: str, literal: bool
-) -> tuple[Column, str | None, DataType, str]:
-    """The column, its name unless it is an expression, its type, and words for it.
+) -> tuple[Column, str | None, StructField, str]:
+    """The column, its name unless it is an expression, its field, and words for it.
 
     literal: a name with dots is that of a column, never of a field
     """
     if isinstance(part, str):
         column, name = column_named(part), part
         try:
-            return column, name, df.select(column).schema.fields[0].dataType, part
+            with unlogged():
+                return column, name, df.select(column).schema.fields[0], part
         except AnalysisException as error:
             if "AMBIGUOUS" in str(error):
                 raise SkewlessError(
@@ -139,7 +144,8 @@ def _column(
         column = F.col(part) if isinstance(part, str) else part
         if literal:
             raise SkewlessError("")
-        field = df.select(column).schema.fields[0]
+        with unlogged():
+            field = df.select(column).schema.fields[0]
     except (AnalysisException, SkewlessError) as error:
         if isinstance(part, str):
             raise unknown(f"column of the {which} side", part, df.columns) from None
@@ -149,7 +155,7 @@ def _column(
         ) from None
     if isinstance(part, Column):
         _check_expression(df, part, which)
-    return column, None, field.dataType, part if isinstance(part, str) else field.name
+    return column, None, field, part if isinstance(part, str) else field.name
 
 
 def _check_expression(df: DataFrame, part: Column, which: str) -> None:
@@ -172,7 +178,8 @@ def refused_condition(df: DataFrame, column: Column) -> str:
     """What Spark says against a column in a join's condition, or ""; it takes no random one."""
     one = df.sparkSession.range(1).toDF(free_name(df.columns, "one"))
     try:
-        _ = df.join(one, F.isnull(column)).schema
+        with unlogged():
+            _ = df.join(one, F.isnull(column)).schema
     except AnalysisException as error:
         return str(error)
     return ""
@@ -195,7 +202,8 @@ def _common(
         F.lit(None).cast(a).alias("a"), F.lit(None).cast(b).alias("b")
     )
     try:
-        _ = empty.select(F.col("a") == F.col("b")).schema
+        with unlogged():
+            _ = empty.select(F.col("a") == F.col("b")).schema
     except AnalysisException:
         raise SkewlessError(
             f"The keys '{a_words}' of type {a.simpleString()} and '{b_words}' of type "
@@ -216,6 +224,20 @@ def _common(
             f"{b.simpleString()} are compared by a rule of Spark's own; cast one of them"
         )
     return empty.select(F.coalesce("a", "b").alias("c")).schema["c"].dataType, why
+
+
+def _why_padded(df: DataFrame, a: StructField, b: StructField, a_words: str, b_words: str) -> str:
+    """Why Spark may take texts for equal that end in more blanks or fewer, or ""."""
+    declared = [str(field.metadata.get(_DECLARED, "")) for field in (a, b)]
+    if not all(re.search(r"\bchar\(", words) for words in declared):
+        return ""
+    padded = str(df.sparkSession.conf.get("spark.sql.readSideCharPadding", "true")).lower()
+    if declared[0] == declared[1] and padded == "true":
+        return ""
+    return (
+        f"the keys '{a_words}' of type {declared[0]} and '{b_words}' of type {declared[1]} are "
+        "filled up with blanks to one length to be compared; cut the blanks off both with rtrim"
+    )
 
 
 def _why_not(kind: DataType, words: str) -> str:

@@ -47,7 +47,7 @@ class Choices:
     distinct: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JoinPlan:
     """What `learn_join` gives, to show, keep and hand to `join` as plan=."""
 
@@ -89,8 +89,15 @@ class JoinPlan:
         """Print the plan in words."""
         print(self.describe())
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, JoinPlan) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
     def __repr__(self) -> str:
-        how = f"plain: {self.plain}" if self.plain else f"{len(self.slots)} hot keys"
+        hot = f"{len(self.slots)} hot key{'' if len(self.slots) == 1 else 's'}"
+        how = f"plain: {self.plain}" if self.plain else hot
         return f"JoinPlan({self.kind.name}, {self.partitions} partitions, {how})"
 
     def for_join(self, kind: Kind, distinct: bool) -> JoinPlan:

@@ -20,6 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from skewless.spark.input.checks import column_named
+from skewless.spark.input.version import unlogged
 from skewless.spark.join.entries import entry_of
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.plan import I32, I64, JoinPlan
@@ -167,8 +168,9 @@ def _join_pairs(
     if len(pairs) == len(keys.types) and _notices_self_joins(left):
         try:
             equal = [left[_quoted(a)] == right[_quoted(b)] for a, b in pairs]
-            joined = left.join(right, reduce(and_, [*equal, *besides]), how)
-            _ = joined.schema  # Spark Connect analyses no sooner
+            with unlogged():
+                joined = left.join(right, reduce(and_, [*equal, *besides]), how)
+                _ = joined.schema  # Spark Connect analyses no sooner
             return joined
         except AnalysisException:
             pass  # both sides are of one DataFrame: only names of our own tell their columns apart
@@ -185,8 +187,11 @@ def _join_pairs(
 
 def _notices_self_joins(df: DataFrame) -> bool:
     """Whether Spark refuses columns that could be of either side, instead of guessing."""
-    setting = df.sparkSession.conf.get("spark.sql.analyzer.failAmbiguousSelfJoin", "true")
-    return str(setting).lower() == "true"
+    settings = (
+        "spark.sql.analyzer.failAmbiguousSelfJoin",
+        "spark.sql.selfJoinAutoResolveAmbiguity",
+    )
+    return all(str(df.sparkSession.conf.get(s, "true")).lower() == "true" for s in settings)
 
 
 def _distinct(right: DataFrame, keys: JoinKeys, names: _Names) -> DataFrame:

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT
 from skewless.spark.input.checks import column_named, hashable, name_rule
+from skewless.spark.input.version import unlogged
 from skewless.spark.join.keys import JoinKeys, Side, refused_condition
 
 SaltColumns = str | Column | Sequence[str | Column]
@@ -55,7 +56,8 @@ def _computed(df: DataFrame, side: Side, part: str | Column) -> Column | None:
         raise SkewlessError(f"A salt is a column's name, a Column or a list of them, not {part!r}.")
     column = column_named(part) if isinstance(part, str) else part
     try:
-        field = df.select(column).schema.fields[0]
+        with unlogged():
+            field = df.select(column).schema.fields[0]
     except AnalysisException:
         return None
     same = name_rule(df)
