@@ -30,6 +30,9 @@ def test_a_plan_routes_alike_after_it_was_saved_and_stands_for_its_scheme(rows, 
     plan.save(tmp_path / "plan")
     again = Plan.load(tmp_path / "plan")
     assert repr(again) == repr(plan)
+    assert again == plan
+    assert len({again, plan}) == 1
+    assert plan != learn(rows, "w", name, 6, sample=1, seed=3)
     assert (again.scheme, again.workers, again.seed) == (scheme_of(name), 6, 2)
     routes = [counts(route(rows, "w", p, salt="id").select("id", "worker")) for p in (plan, again)]
     assert routes[0] == routes[1]

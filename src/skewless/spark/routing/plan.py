@@ -22,7 +22,7 @@ from skewless.spark.routing.costs import capacities_of, check_count
 FORMAT = 1
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Plan:
     """What `learn` gives: a scheme that knows the hot keys of some DataFrame.
 
@@ -76,8 +76,14 @@ class Plan:
                 return int(getattr(arrays, field).size)
         return None
 
-    def save(self, path: str | Path) -> None:
-        """Write the plan to a file, from which nothing can run."""
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self._packed() == other._packed()
+
+    def __hash__(self) -> int:
+        return hash(self._packed())
+
+    def _packed(self) -> bytes:
+        """The plan as bytes, the same for plans that are equal."""
         facts = {
             "format": FORMAT,
             "scheme": self.scheme.spec,
@@ -87,8 +93,12 @@ class Plan:
             "messages": self.messages,
             "sample": self.sample,
         }
+        return pack(facts, self.arrays)
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan to a file, from which nothing can run."""
         try:
-            Path(path).write_bytes(pack(facts, self.arrays))
+            Path(path).write_bytes(self._packed())
         except OSError as error:
             raise SkewlessError(
                 f"The plan cannot be written to '{path}': {error.strerror}."
