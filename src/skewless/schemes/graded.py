@@ -386,7 +386,8 @@ class GradedChoices(Scheme):
         each = loads.mean() / sources
         room = self.target - self.excess(math.inf, loads.size)
         if room <= 0:
-            why = f"a half-life of {self.half_life:g} messages per worker is too short for it."
+            half_life = self._half_life(loads.size)
+            why = f"a half-life of {half_life:g} messages per worker is too short for it."
         elif (LEAST + FEW + 1) / room < each:
             why = "probing changed the loads that its sources go by."
         else:
