@@ -50,7 +50,7 @@ def test_costs_are_evened_out_and_rows_are_not(rows):
     assert max(messages.values()) > 1.02 * 60_000 / 4
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1e308])
 def test_the_unit_of_costs_does_not_matter(rows, unit):
     in_unit = route(rows, "key", "graded", 4, cost=F.col("ms") * unit).select("id", "worker")
     plain = route(rows, "key", "graded", 4, cost="ms").select("id", "worker")
@@ -161,6 +161,10 @@ def test_a_job_of_which_spark_names_no_batch_heeds_capacities_too(tmp_path):
         ({"capacities": [1e-300, 1e300]}, "a factor of 1,000,000 at most"),
         ({"capacities": 3}, "a list of numbers above 0"),
         ({"capacities": "ab"}, "a list of numbers above 0"),
+        ({"capacities": "12"}, "a list of numbers above 0"),
+        ({"capacities": ["1", "2"]}, "a list of numbers above 0"),
+        ({"capacities": [1, 10**400]}, "a list of numbers above 0"),
+        ({"capacities": [1e308, 1e308]}, "a list of numbers above 0"),
     ],
 )
 def test_mistakes_are_one_sentence(rows, options, says):

@@ -38,10 +38,11 @@ def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | N
         return None
     _refuse_unless_known(scheme, "capacities")
     try:
-        rates = [float(rate) for rate in capacities]
-    except (TypeError, ValueError):
+        # A text is no number, though `float` would read it; 0 cannot be added to one.
+        rates = [float(rate + 0) for rate in capacities]
+    except (TypeError, ValueError, OverflowError):
         rates = []
-    if not rates or not all(0 < rate < math.inf for rate in rates):
+    if not all(rate > 0 for rate in rates) or not 0 < sum(rates) < math.inf:
         raise SkewlessError(
             f"capacities is a list of numbers above 0, one for each worker, not {capacities!r}."
         )
@@ -84,7 +85,8 @@ class Weights:
             return rows.to_numpy(), ONE
         identities, costs = (part.to_numpy() for part in rows.flatten())
         if not self._unit and costs.size:
-            self._unit = float(costs.mean())
+            most = float(costs.max()) or 1.0  # no float may hold their sum
+            self._unit = most * float((costs / most).mean())
         return identities, costs / (self._unit or 1.0)
 
 
