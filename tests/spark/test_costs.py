@@ -76,6 +76,23 @@ def test_a_plan_learns_costs_and_capacities(rows):
         route(rows, "key", plan, salt="id", capacities=capacities)
 
 
+def test_a_plan_weighs_what_tasks_learned_by_what_it_cost(spark):
+    """Rows of one task are a thousand times as dear as those of the other."""
+    dear = "if(id % 3 = 0, 0, 100 + xxhash64(id) % 50)"
+    cheap = "if(id % 2 = 0, 1, 200 + xxhash64(id) % 50)"
+    keys = f"if(id < 20000, {dear}, {cheap}) as key"
+    rows = spark.range(0, 40_000, 1, 2).selectExpr("id", keys, "if(id < 20000, 1000D, 1D) as ms")
+    plan = learn(rows, "key", "graded-planned", 4, sample=1.0, cost="ms")
+    assert uneven(work(route(rows, "key", plan, salt="id"), [1] * 4)) < 1.1
+
+
+@pytest.mark.parametrize("cost", [1e308, 1e-308])
+def test_a_plan_is_learned_from_costs_of_any_size(rows, cost):
+    plan = learn(rows, "key", "graded-planned", 4, sample=1.0, cost=F.lit(cost))
+    routed = route(rows.withColumn("ms", F.lit(1.0)), "key", plan, salt="id")
+    assert uneven(work(routed, [1] * 4)) < 1.1
+
+
 def test_folds_are_exact_whatever_rows_cost(rows):
     strange = (
         F.when(F.col("id") % 5 == 0, F.lit(None))

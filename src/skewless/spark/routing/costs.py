@@ -17,6 +17,7 @@ from skewless.schemes.api import F64, ONE
 from skewless.spark.input.costs import cost_numbers, is_usable
 
 MOST_APART = 1_000_000  # the fastest worker over the slowest: beyond, loads are lost in rounding
+_MOST_LEARNED = 1e200  # so that sums of what was learned stay finite, however it fades
 
 
 def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Column | None:
@@ -73,10 +74,11 @@ class Weights:
     """Identities and weights of rows as they come, with 1 for what the first ones cost on average.
 
     Schemes count in messages, so a cost in milliseconds must not weigh a thousand times one in
-    seconds.
+    seconds. What tasks learn for one plan is added up, so there costs stay in their own unit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scheme: Scheme) -> None:
+        self._own_unit = scheme.learns != "nothing"
         self._unit = 0.0
 
     def of(self, rows: pa.Array) -> tuple[npt.NDArray[np.int64], F64]:
@@ -84,6 +86,8 @@ class Weights:
         if not pa.types.is_struct(rows.type):
             return rows.to_numpy(), ONE
         identities, costs = (part.to_numpy() for part in rows.flatten())
+        if self._own_unit:
+            return identities, np.minimum(costs, _MOST_LEARNED)
         if not self._unit and costs.size:
             most = float(costs.max()) or 1.0  # no float may hold their sum
             self._unit = most * float((costs / most).mean())
