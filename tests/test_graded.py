@@ -213,6 +213,19 @@ def test_a_half_life_too_short_for_the_target_is_told():
     assert "a half-life of 100 messages per worker is too short for it" in str(remark)
 
 
+def test_the_half_life_that_is_told_is_what_so_many_workers_leave_of_10_million_messages():
+    loads = np.full(40_000, 100)
+    loads[0] = 150
+    remark = GradedChoices().remark(loads, 1)
+    assert "a half-life of 250 messages per worker is too short for it" in str(remark)
+
+
+def test_a_source_whose_first_message_comes_after_a_probe_evens_out_too():
+    case = Case("graded", 5, 20, "probe:7")
+    [result] = balance_all("zipf:z=1.0,keys=1000,messages=20000", [case])
+    assert result.percent_imbalance < 1
+
+
 def test_a_load_counts_from_the_third_message_on():
     counts = recent()
     hashed = np.uint64(0x1234567890ABCDEF)

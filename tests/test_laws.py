@@ -182,6 +182,18 @@ def test_late_feedback_that_differs_per_source_breaks_nothing(name, keys, worker
             scheme.hear(plan, tally, worker, TRUE_LOAD, np.array([float(late)]), float(start))
 
 
+@pytest.mark.parametrize("name", HEARING)
+def test_a_source_that_has_sent_nothing_hears_too(name):
+    scheme = scheme_of(name)
+    plan = scheme.plan(7, 0)
+    tally = scheme.tally(plan, 0)
+    for worker in range(7):
+        scheme.hear(plan, tally, worker, TRUE_LOAD, np.array([float(worker)]), 0.0)
+    out, _ = send(scheme, plan, tally, skewed(300, 0))
+    assert out.min() >= 0
+    assert out.max() < 7
+
+
 @pytest.mark.parametrize("name", WITH_TABLES)
 def test_a_table_routes_as_the_kernel_does(name):
     scheme = scheme_of(name)

@@ -50,7 +50,7 @@ def test_costs_are_evened_out_and_rows_are_not(rows):
     assert max(messages.values()) > 1.02 * 60_000 / 4
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1e308])
 def test_the_unit_of_costs_does_not_matter(rows, unit):
     in_unit = route(rows, "key", "graded", 4, cost=F.col("ms") * unit).select("id", "worker")
     plain = route(rows, "key", "graded", 4, cost="ms").select("id", "worker")
@@ -74,6 +74,23 @@ def test_a_plan_learns_costs_and_capacities(rows):
         route(rows, "key", plan, salt="id", cost="ms")
     with pytest.raises(SkewlessError, match="give capacities= to learn"):
         route(rows, "key", plan, salt="id", capacities=capacities)
+
+
+def test_a_plan_weighs_what_tasks_learned_by_what_it_cost(spark):
+    """Rows of one task are a thousand times as dear as those of the other."""
+    dear = "if(id % 3 = 0, 0, 100 + xxhash64(id) % 50)"
+    cheap = "if(id % 2 = 0, 1, 200 + xxhash64(id) % 50)"
+    keys = f"if(id < 20000, {dear}, {cheap}) as key"
+    rows = spark.range(0, 40_000, 1, 2).selectExpr("id", keys, "if(id < 20000, 1000D, 1D) as ms")
+    plan = learn(rows, "key", "graded-planned", 4, sample=1.0, cost="ms")
+    assert uneven(work(route(rows, "key", plan, salt="id"), [1] * 4)) < 1.1
+
+
+@pytest.mark.parametrize("cost", [1e308, 1e-308])
+def test_a_plan_is_learned_from_costs_of_any_size(rows, cost):
+    plan = learn(rows, "key", "graded-planned", 4, sample=1.0, cost=F.lit(cost))
+    routed = route(rows.withColumn("ms", F.lit(1.0)), "key", plan, salt="id")
+    assert uneven(work(routed, [1] * 4)) < 1.1
 
 
 def test_folds_are_exact_whatever_rows_cost(rows):
@@ -161,6 +178,10 @@ def test_a_job_of_which_spark_names_no_batch_heeds_capacities_too(tmp_path):
         ({"capacities": [1e-300, 1e300]}, "a factor of 1,000,000 at most"),
         ({"capacities": 3}, "a list of numbers above 0"),
         ({"capacities": "ab"}, "a list of numbers above 0"),
+        ({"capacities": "12"}, "a list of numbers above 0"),
+        ({"capacities": ["1", "2"]}, "a list of numbers above 0"),
+        ({"capacities": [1, 10**400]}, "a list of numbers above 0"),
+        ({"capacities": [1e308, 1e308]}, "a list of numbers above 0"),
     ],
 )
 def test_mistakes_are_one_sentence(rows, options, says):

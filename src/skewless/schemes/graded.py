@@ -280,11 +280,14 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
 
 @compiled
 def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float) -> None:
-    """Probing: the load of a worker becomes the true one, and the mean follows."""
+    """Probing: a worker's load becomes the true one; mean and messages follow, at the same cost."""
     if kind == TRUE_LOAD:
-        load = signal[0] * tally.sums[GAIN]
+        load, sums = signal[0] * tally.sums[GAIN], tally.sums
         change = (load - tally.loads[worker]) * plan.rates[worker]
-        tally.sums[MEAN] += change / plan.workers[0]
+        # Where nothing was sent yet a message costs 1, as in what earlier batches left.
+        each = sums[MESSAGES] / sums[MEAN] if sums[MEAN] > 0 else float(plan.workers[0])
+        sums[MEAN] += change / plan.workers[0]
+        sums[MESSAGES] = sums[MEAN] * each
         tally.loads[worker] = load
         keep_below(tally.below, np.uint64(worker), load < tally.band[LEVEL])
 
@@ -383,7 +386,8 @@ class GradedChoices(Scheme):
         each = loads.mean() / sources
         room = self.target - self.excess(math.inf, loads.size)
         if room <= 0:
-            why = f"a half-life of {self.half_life:g} messages per worker is too short for it."
+            half_life = self._half_life(loads.size)
+            why = f"a half-life of {half_life:g} messages per worker is too short for it."
         elif (LEAST + FEW + 1) / room < each:
             why = "probing changed the loads that its sources go by."
         else:

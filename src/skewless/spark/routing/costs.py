@@ -17,6 +17,7 @@ from skewless.schemes.api import F64, ONE
 from skewless.spark.input.costs import cost_numbers, is_usable
 
 MOST_APART = 1_000_000  # the fastest worker over the slowest: beyond, loads are lost in rounding
+_MOST_LEARNED = 1e200  # so that sums of what was learned stay finite, however it fades
 
 
 def cost_column(df: DataFrame, scheme: Scheme, cost: str | Column | None) -> Column | None:
@@ -38,10 +39,11 @@ def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | N
         return None
     _refuse_unless_known(scheme, "capacities")
     try:
-        rates = [float(rate) for rate in capacities]
-    except (TypeError, ValueError):
+        # A text is no number, though `float` would read it; 0 cannot be added to one.
+        rates = [float(rate + 0) for rate in capacities]
+    except (TypeError, ValueError, OverflowError):
         rates = []
-    if not rates or not all(0 < rate < math.inf for rate in rates):
+    if not all(rate > 0 for rate in rates) or not 0 < sum(rates) < math.inf:
         raise SkewlessError(
             f"capacities is a list of numbers above 0, one for each worker, not {capacities!r}."
         )
@@ -72,10 +74,11 @@ class Weights:
     """Identities and weights of rows as they come, with 1 for what the first ones cost on average.
 
     Schemes count in messages, so a cost in milliseconds must not weigh a thousand times one in
-    seconds.
+    seconds. What tasks learn for one plan is added up, so there costs stay in their own unit.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scheme: Scheme) -> None:
+        self._own_unit = scheme.learns != "nothing"
         self._unit = 0.0
 
     def of(self, rows: pa.Array) -> tuple[npt.NDArray[np.int64], F64]:
@@ -83,8 +86,11 @@ class Weights:
         if not pa.types.is_struct(rows.type):
             return rows.to_numpy(), ONE
         identities, costs = (part.to_numpy() for part in rows.flatten())
+        if self._own_unit:
+            return identities, np.minimum(costs, _MOST_LEARNED)
         if not self._unit and costs.size:
-            self._unit = float(costs.mean())
+            most = float(costs.max()) or 1.0  # no float may hold their sum
+            self._unit = most * float((costs / most).mean())
         return identities, costs / (self._unit or 1.0)
 
 

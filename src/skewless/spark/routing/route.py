@@ -227,7 +227,7 @@ class TaskRouter:
         self.scheme, self.plan = scheme, plan
         self.tally = scheme.tally(plan, source)
         self.messages = 0
-        self._weights = Weights()
+        self._weights = Weights(scheme)
 
     def route(self, rows: pa.Array) -> npt.NDArray[np.int32]:
         """The worker of each row of a batch: of its identity, or of that and a cost."""
