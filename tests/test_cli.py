@@ -1,10 +1,13 @@
 """The command line as a user meets it: contract, exit codes, one sentence per mistake."""
 
 import csv
+import gzip
 import json
 import subprocess
 import sys
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
@@ -12,6 +15,7 @@ from pyspark.sql import SparkSession
 from skewless.cli import app, main
 from skewless.papers import EXPERIMENTS
 from skewless.schemes import SCHEMES
+from skewless.streams import stream_of
 
 SIMULATE = ["simulate", "--stream", "zipf:z=1.0,keys=100,messages=2000"]
 CONTRACT = (
@@ -239,6 +243,7 @@ def test_run_needs_neither_a_scheme_nor_a_number_of_workers(capsys, monkeypatch)
         (["--schemes", "key,,partial"], "has an empty item"),
         (["--schemes", "off-greedy"], "for simulation only"),
         (["--schemes", "partial:choices=5"], "at least 5 workers"),
+        (["--seed", "-1"], "A seed is a whole number"),
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
@@ -248,6 +253,64 @@ def test_compare_refuses_before_spark_starts(capsys, monkeypatch, options, says)
     given = {"--schemes": "key", "--workers": "2"} | {options[0]: options[1]}
     arguments = [word for pair in given.items() for word in pair]
     assert says in sentence(capsys, monkeypatch, *command, *arguments)
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """What a stranger may take for a stream, in the present folder."""
+    monkeypatch.chdir(tmp_path)
+    zipped = gzip.compress(b"a b a c\n" * 1000)
+    contents = {
+        "cut.gz": zipped[: len(zipped) // 2],
+        "empty": b"",
+        "latin.txt": "é\n".encode("latin-1"),
+        "two.tsv": b"a\tb\n",
+        "two.csv": b"name,age\na,1\n",
+        "no.parquet": b"PAR1",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    for folder in ("bare", "table/day=1", "table/_temporary"):
+        (tmp_path / folder).mkdir(parents=True)
+    pq.write_table(pa.table({"Key": ["a", "b"]}), "table/day=1/part-0.parquet")
+    for name in ("table/_SUCCESS", "table/_temporary/half.parquet", "table/.part-0.parquet.crc"):
+        (tmp_path / name).touch()
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--scheme", "key"], ["compare", "--schemes", "key"]], ids=lambda c: c[0]
+)
+@pytest.mark.parametrize(
+    ("stream", "says"),
+    [
+        ("words:path=nowhere", "no file 'nowhere'"),
+        ("words:path=bare", "Is a directory"),
+        ("words:path=empty", "is empty"),
+        ("words:path=cut.gz", "not a whole gzip file"),
+        ("words:path=latin.txt", "not UTF-8 text"),
+        ("words:path=two.tsv,column=3", "Line 1 of 'two.tsv' has no column 3"),
+        ("tsv:path=nowhere,column=1", "no file 'nowhere'"),
+        ("tsv:path=two.tsv,column=3", "Line 1 of 'two.tsv' has no column 3"),
+        ("csv:path=nowhere,column=1", "no file 'nowhere'"),
+        ("csv:path=empty,column=1", "is empty"),
+        ("csv:path=two.csv,column=nam", "did you mean 'name'"),
+        ("parquet:path=nowhere,column=a", "no file 'nowhere'"),
+        ("parquet:path=bare,column=a", "holds no Parquet file"),
+        ("parquet:path=no.parquet,column=a", "not a readable Parquet file"),
+        ("parquet:path=table,column=kay", "no column of 'table' called 'kay'"),
+    ],
+)
+@pytest.mark.usefixtures("no_work", "files")
+def test_a_file_that_cannot_be_counted_is_refused_before_spark_starts(
+    capsys, monkeypatch, command, stream, says
+):
+    assert says in sentence(capsys, monkeypatch, *command, "--workers", "2", "--stream", stream)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("column", ["Key", "key", "day"])
+def test_spark_knows_a_table_s_columns_in_any_case_and_those_of_its_folders(column):
+    stream_of(f"parquet:path=table,column={column}").check()
 
 
 @pytest.mark.usefixtures("no_work")

@@ -45,7 +45,8 @@ def compare(
     console = console_for(as_json)
     flow = stream_of(stream)
     specs = split_list(schemes) if schemes.strip() else []
-    made = check_comparison(specs, workers, delay_ms, sources, rounds)
+    made = check_comparison(specs, workers, delay_ms, sources, rounds, seed)
+    flow.check()
     with (
         steps_spinner(console, "comparing on Spark") as step,
         local_session(workers, master) as spark,

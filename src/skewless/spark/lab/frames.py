@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from skewless.errors import SkewlessError
 from skewless.spark.input.checks import column_named
 from skewless.streams import Stream
 from skewless.streams.csv import CommaSeparated
@@ -39,6 +38,7 @@ def write_keys(
 ) -> DataFrame:
     """Write the keys of a stream into that many Parquet files; the DataFrame that reads them."""
     if isinstance(stream, Words | TabSeparated | CommaSeparated | Parquet):
+        stream.check()
         rows = _rows_of_file(spark, stream)
         rows.repartition(files).write.mode("overwrite").parquet(str(folder))
     else:
@@ -52,10 +52,7 @@ def write_keys(
 def _rows_of_file(
     spark: SparkSession, stream: Words | TabSeparated | CommaSeparated | Parquet
 ) -> DataFrame:
-    place = Path(os.path.expanduser(stream.path))
-    if not (place.is_file() or (isinstance(stream, Parquet) and place.is_dir())):
-        raise SkewlessError(f"There is no file '{stream.path}': check the path.")
-    path = str(place)
+    path = os.path.expanduser(stream.path)
     if isinstance(stream, Parquet):
         return spark.read.parquet(path).select(column_named(stream.column).alias("key"))
     if isinstance(stream, CommaSeparated):
