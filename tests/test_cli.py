@@ -8,6 +8,7 @@ import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
@@ -219,6 +220,8 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
         (["--delay-ms", "-1"], "0 ms or more"),
         (["--scheme", "off-greedy"], "for simulation only"),
         (["--log", "."], "is a folder"),
+        (["--master", "local[x]"], "no Spark master 'local[x]'"),
+        (["--master", "local[0]"], "no Spark master 'local[0]'"),
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
@@ -311,6 +314,30 @@ def test_a_file_that_cannot_be_counted_is_refused_before_spark_starts(
 @pytest.mark.parametrize("column", ["Key", "key", "day"])
 def test_spark_knows_a_table_s_columns_in_any_case_and_those_of_its_folders(column):
     stream_of(f"parquet:path=table,column={column}").check()
+
+
+JAVAS = {
+    "none": (None, "There is no Java in JAVA_HOME"),
+    "old": ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is version 11, and Spark"),
+    "oldest": ("echo 'java version \"1.7.0_80\"' >&2", "is version 7, and Spark"),
+    "broken": ("echo 'Error: no libjvm.so' >&2; exit 1", "does not run (Error: no libjvm.so)"),
+}
+
+
+@pytest.mark.parametrize("java", JAVAS)
+@pytest.mark.usefixtures("no_work")
+def test_a_java_that_spark_cannot_use_is_one_sentence(capsys, monkeypatch, tmp_path, java):
+    script, says = JAVAS[java]
+    if pyspark.__version__ < "4" and java == "old":
+        pytest.skip("Spark 3.5 runs on Java 11")
+    if script is not None:
+        (tmp_path / "bin").mkdir()
+        program = tmp_path / "bin" / "java"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    command = ["run", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
+    assert says in sentence(capsys, monkeypatch, *command)
 
 
 @pytest.mark.usefixtures("no_work")
