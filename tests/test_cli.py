@@ -220,6 +220,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
         (["--delay-ms", "-1"], "0 ms or more"),
         (["--scheme", "off-greedy"], "for simulation only"),
         (["--log", "."], "is a folder"),
+        (["--log", "n" * 300], "cannot be written to (File name too long)"),
         (["--master", "local[x]"], "no Spark master 'local[x]'"),
         (["--master", "local[0]"], "no Spark master 'local[0]'"),
         (["--workers", "100000"], "at most 1,000, not 100,000"),
