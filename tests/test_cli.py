@@ -341,6 +341,20 @@ def test_a_java_that_spark_cannot_use_is_one_sentence(capsys, monkeypatch, tmp_p
     assert says in sentence(capsys, monkeypatch, *command)
 
 
+@pytest.mark.parametrize("page", ["", "bare", "~"])
+@pytest.mark.usefixtures("files")
+def test_a_page_that_would_be_a_folder_is_refused_before_the_work(capsys, monkeypatch, page):
+    command = ["diagnose", "two.csv", "--key", "name", "--html", page]
+    assert "is a folder: give the name of a file" in sentence(capsys, monkeypatch, *command)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_folder_of_parquet_files_is_diagnosed_like_a_file():
+    result = run("diagnose", "table", "--key", "Key", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["messages"] == 2
+
+
 @pytest.mark.usefixtures("no_work")
 def test_a_file_is_no_folder(capsys, monkeypatch, tmp_path):
     file = tmp_path / "words.txt"
