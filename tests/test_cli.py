@@ -3,8 +3,10 @@
 import csv
 import gzip
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +34,7 @@ def run(*arguments):
 def sentence(capsys, monkeypatch, *arguments):
     """What a mistake prints on stderr; it must exit with 2 and print nothing else."""
     monkeypatch.setattr(sys, "argv", ["skewless", *arguments])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # as if pytest were no module
     with pytest.raises(SystemExit) as stopped:
         main()
     printed = capsys.readouterr()
@@ -111,7 +114,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, argument
         (["simulate"], "Missing option '--stream'. 'skewless simulate --help' lists all options."),
         ([*SIMULATE, "--scheme", "key", "--workers", "x"], "'x' is not a valid integer"),
         ([*SIMULATE, "--schem", "key"], "'--scheme'"),
-        (["reproduce", "partial-fig6", "more"], "unexpected extra argument (more)"),
+        (["reproduce", "partial-fig6", "more"], "unexpected extra argument (more)."),
         (["run", "--batches"], "'--batches' requires an argument"),
     ],
 )
@@ -353,6 +356,29 @@ def test_a_folder_of_parquet_files_is_diagnosed_like_a_file():
     result = run("diagnose", "table", "--key", "Key", "--json")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["messages"] == 2
+
+
+def test_a_full_disk_is_one_sentence():
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    command = [sys.executable, "-m", "skewless", *SIMULATE, "--scheme", "key", "--workers", "3"]
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            seen = subprocess.run(
+                [*command, *more], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (seen.returncode, seen.stderr.count("\n")) == (2, 1), seen.stderr
+        assert "no space left for the output" in seen.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_output_that_lacks_letters_is_no_error(encoding):
+    command = [sys.executable, "-m", "skewless", *SIMULATE, "--scheme", "key", "--workers", "3"]
+    seen = subprocess.run(
+        command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=False
+    )
+    assert (seen.returncode, seen.stderr) == (0, b"")
+    assert b"key: load per worker" in seen.stdout
 
 
 @pytest.mark.usefixtures("no_work")
