@@ -16,12 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skewless.errors import SkewlessError
 from skewless.spark.lab.java import check_java
+from skewless.spark.observe.progress import sentence_of
 
 MOST_THREADS = 1000
 _STACK = "-Xss8m"  # Spark matches errors of a stream by a regular expression that is recursive
@@ -77,6 +78,10 @@ def local_session(
             try:
                 requested()
                 yield session
+            except (PySparkException, Py4JJavaError) as error:
+                # Py4J says first what it called, and then what that raised.
+                why = sentence_of(str(error).rpartition("\n: ")[2])
+                raise SkewlessError(f"Spark failed: {why}") from error
             finally:
                 session.stop()
 
