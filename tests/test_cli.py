@@ -358,6 +358,19 @@ def test_a_folder_of_parquet_files_is_diagnosed_like_a_file():
     assert json.loads(result.stdout)["messages"] == 2
 
 
+@pytest.mark.parametrize("package", ["numba", "numpy"])
+def test_a_package_that_is_not_installed_is_one_sentence(package):
+    code = (
+        f"import sys; sys.modules['{package}'] = None; sys.argv[1:] = {SIMULATE!r}"
+        " + ['--scheme', 'key', '--workers', '3']; from skewless.cli import main; main()"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert seen.returncode == 2
+    assert seen.stderr.splitlines() == [
+        f"Error: The package {package} is not installed: pip install skewless installs all."
+    ]
+
+
 def test_a_full_disk_is_one_sentence():
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -22,6 +22,7 @@ from skewless.cli.schemes import schemes
 from skewless.cli.simulate import simulate
 from skewless.errors import SkewlessError
 
+_PACKAGES = ("llvmlite", "numba", "numpy", "pyarrow", "xxhash")  # loaded when a command needs them
 INTERRUPTED = 130  # the exit code that shells give to what Ctrl-C ended
 
 
@@ -55,6 +56,11 @@ def main() -> None:
         sys.exit(INTERRUPTED)
     except MemoryError as error:
         _refuse(f"There is not enough memory ({error}): give smaller parameters or fewer workers.")
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
+            raise
+        _refuse(f"The package {package} is not installed: pip install skewless installs all.")
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
