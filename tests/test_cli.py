@@ -418,6 +418,12 @@ def test_a_path_may_begin_with_the_home(monkeypatch, tmp_path):
     assert (tmp_path / "seen" / "partial-fig6.csv").exists()
 
 
+def test_a_path_with_brackets_is_printed_as_it_is(tmp_path):
+    result = run("reproduce", "partial-fig6", "--quick", "--out", str(tmp_path / "see[/n]"))
+    assert result.exit_code == 0, result.output
+    assert "see[/n]" in result.stdout
+
+
 def test_the_package_is_a_command_too():
     seen = subprocess.run(
         [sys.executable, "-m", "skewless", "--version"], capture_output=True, text=True, check=True

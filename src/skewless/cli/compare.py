@@ -77,5 +77,6 @@ def compare(
         | {"ideal_s": r.ideal_s, "imbalance": r.imbalance}
         for r in results
     ]
-    console.print(f"{flow.spec}, {workers} workers, {delay_ms} ms a message; one result for all.")
+    said = f"{flow.spec}, {workers} workers, {delay_ms} ms a message; one result for all."
+    console.print(said, markup=False)
     console.print(table("Latency in seconds", seen))
