@@ -8,6 +8,7 @@ every scheme.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from skewless.errors import SkewlessError
 from skewless.spark.input.checks import column_named
 from skewless.streams import Stream
 from skewless.streams.csv import CommaSeparated
@@ -70,8 +72,10 @@ def _rows_of_file(
 def _write_drawn(stream: Stream, folder: Path, files: int, seed: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([("key", stream.keys_of(np.empty(0, np.uint64)).type)])
-    writers = [pq.ParquetWriter(folder / f"{i:05d}.parquet", schema) for i in range(files)]
+    writers: list[pq.ParquetWriter] = []
     try:
+        names = (f"{number:05d}.parquet" for number in range(files))
+        writers.extend(_opened(folder / name, schema, files) for name in names)
         for chunk in stream.chunks(seed):
             keys = stream.keys_of(chunk.keys)
             for number, writer in enumerate(writers):
@@ -80,3 +84,15 @@ def _write_drawn(stream: Stream, folder: Path, files: int, seed: int) -> None:
     finally:
         for writer in writers:
             writer.close()
+
+
+def _opened(file: Path, schema: pa.Schema, files: int) -> pq.ParquetWriter:
+    try:
+        return pq.ParquetWriter(file, schema)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise SkewlessError(
+            f"A generated stream cannot be cut into {files:,} files, as this system lets no more "
+            "be open at once: give fewer micro-batches or sources, or raise the limit (ulimit -n)."
+        ) from error
