@@ -36,19 +36,20 @@ install_first_of() {
   return 1
 }
 
-is_recent() {
-  "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
+# For a newer Python, not all packages of constraints.txt are ready-made.
+is_supported() {
+  "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null
 }
 
 find_python() {
   local candidate
   for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
-    if is_recent "$candidate"; then
+    if is_supported "$candidate"; then
       echo "$candidate"
       return
     fi
   done
-  fail "no Python 3.11 or later was found; install one, for example with: apt-get install python3"
+  fail "no Python from 3.11 to 3.14 was found; install one, for example with: apt-get install python3"
 }
 
 has_venv() {
@@ -101,7 +102,7 @@ if [ "${1:-}" = chromium ]; then
   exit
 fi
 ensure_java
-if ! is_recent .venv/bin/python; then
+if ! is_supported .venv/bin/python; then
   make_venv
 fi
 # Packages that come as source (pyspark does) are built in an environment of their own, which pip

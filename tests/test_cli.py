@@ -1,10 +1,16 @@
 """The command line as a user meets it: contract, exit codes, one sentence per mistake."""
 
 import csv
+import gzip
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyspark
 import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
@@ -12,6 +18,7 @@ from pyspark.sql import SparkSession
 from skewless.cli import app, main
 from skewless.papers import EXPERIMENTS
 from skewless.schemes import SCHEMES
+from skewless.streams import stream_of
 
 SIMULATE = ["simulate", "--stream", "zipf:z=1.0,keys=100,messages=2000"]
 CONTRACT = (
@@ -27,6 +34,7 @@ def run(*arguments):
 def sentence(capsys, monkeypatch, *arguments):
     """What a mistake prints on stderr; it must exit with 2 and print nothing else."""
     monkeypatch.setattr(sys, "argv", ["skewless", *arguments])
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", None)  # as if pytest were no module
     with pytest.raises(SystemExit) as stopped:
         main()
     printed = capsys.readouterr()
@@ -106,7 +114,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys, monkeypatch, argument
         (["simulate"], "Missing option '--stream'. 'skewless simulate --help' lists all options."),
         ([*SIMULATE, "--scheme", "key", "--workers", "x"], "'x' is not a valid integer"),
         ([*SIMULATE, "--schem", "key"], "'--scheme'"),
-        (["reproduce", "partial-fig6", "more"], "unexpected extra argument (more)"),
+        (["reproduce", "partial-fig6", "more"], "unexpected extra argument (more)."),
         (["run", "--batches"], "'--batches' requires an argument"),
     ],
 )
@@ -215,6 +223,9 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_work(
         (["--delay-ms", "-1"], "0 ms or more"),
         (["--scheme", "off-greedy"], "for simulation only"),
         (["--log", "."], "is a folder"),
+        (["--log", "n" * 300], "cannot be written to (File name too long)"),
+        (["--master", "local[x]"], "no Spark master 'local[x]'"),
+        (["--master", "local[0]"], "no Spark master 'local[0]'"),
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
@@ -239,6 +250,7 @@ def test_run_needs_neither_a_scheme_nor_a_number_of_workers(capsys, monkeypatch)
         (["--schemes", "key,,partial"], "has an empty item"),
         (["--schemes", "off-greedy"], "for simulation only"),
         (["--schemes", "partial:choices=5"], "at least 5 workers"),
+        (["--seed", "-1"], "A seed is a whole number"),
         (["--workers", "100000"], "at most 1,000, not 100,000"),
     ],
 )
@@ -248,6 +260,138 @@ def test_compare_refuses_before_spark_starts(capsys, monkeypatch, options, says)
     given = {"--schemes": "key", "--workers": "2"} | {options[0]: options[1]}
     arguments = [word for pair in given.items() for word in pair]
     assert says in sentence(capsys, monkeypatch, *command, *arguments)
+
+
+@pytest.fixture
+def files(monkeypatch, tmp_path):
+    """What a stranger may take for a stream, in the present folder."""
+    monkeypatch.chdir(tmp_path)
+    zipped = gzip.compress(b"a b a c\n" * 1000)
+    contents = {
+        "cut.gz": zipped[: len(zipped) // 2],
+        "empty": b"",
+        "latin.txt": "é\n".encode("latin-1"),
+        "two.tsv": b"a\tb\n",
+        "two.csv": b"name,age\na,1\n",
+        "no.parquet": b"PAR1",
+    }
+    for name, content in contents.items():
+        (tmp_path / name).write_bytes(content)
+    for folder in ("bare", "table/day=1", "table/_temporary"):
+        (tmp_path / folder).mkdir(parents=True)
+    pq.write_table(pa.table({"Key": ["a", "b"]}), "table/day=1/part-0.parquet")
+    for name in ("table/_SUCCESS", "table/_temporary/half.parquet", "table/.part-0.parquet.crc"):
+        (tmp_path / name).touch()
+
+
+@pytest.mark.parametrize(
+    "command", [["run", "--scheme", "key"], ["compare", "--schemes", "key"]], ids=lambda c: c[0]
+)
+@pytest.mark.parametrize(
+    ("stream", "says"),
+    [
+        ("words:path=nowhere", "no file 'nowhere'"),
+        ("words:path=bare", "Is a directory"),
+        ("words:path=empty", "is empty"),
+        ("words:path=cut.gz", "not a whole gzip file"),
+        ("words:path=latin.txt", "not UTF-8 text"),
+        ("words:path=two.tsv,column=3", "Line 1 of 'two.tsv' has no column 3"),
+        ("tsv:path=nowhere,column=1", "no file 'nowhere'"),
+        ("tsv:path=two.tsv,column=3", "Line 1 of 'two.tsv' has no column 3"),
+        ("csv:path=nowhere,column=1", "no file 'nowhere'"),
+        ("csv:path=empty,column=1", "is empty"),
+        ("csv:path=two.csv,column=nam", "did you mean 'name'"),
+        ("parquet:path=nowhere,column=a", "no file 'nowhere'"),
+        ("parquet:path=bare,column=a", "holds no Parquet file"),
+        ("parquet:path=no.parquet,column=a", "not a readable Parquet file"),
+        ("parquet:path=table,column=kay", "no column of 'table' called 'kay'"),
+    ],
+)
+@pytest.mark.usefixtures("no_work", "files")
+def test_a_file_that_cannot_be_counted_is_refused_before_spark_starts(
+    capsys, monkeypatch, command, stream, says
+):
+    assert says in sentence(capsys, monkeypatch, *command, "--workers", "2", "--stream", stream)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("column", ["Key", "key", "day"])
+def test_spark_knows_a_table_s_columns_in_any_case_and_those_of_its_folders(column):
+    stream_of(f"parquet:path=table,column={column}").check()
+
+
+JAVAS = {
+    "none": (None, "There is no Java in JAVA_HOME"),
+    "old": ("echo 'openjdk version \"11.0.2\" 2019-01-15' >&2", "is version 11, and Spark"),
+    "oldest": ("echo 'java version \"1.7.0_80\"' >&2", "is version 7, and Spark"),
+    "broken": ("echo 'Error: no libjvm.so' >&2; exit 1", "does not run (Error: no libjvm.so)"),
+}
+
+
+@pytest.mark.parametrize("java", JAVAS)
+@pytest.mark.usefixtures("no_work")
+def test_a_java_that_spark_cannot_use_is_one_sentence(capsys, monkeypatch, tmp_path, java):
+    script, says = JAVAS[java]
+    if pyspark.__version__ < "4" and java == "old":
+        pytest.skip("Spark 3.5 runs on Java 11")
+    if script is not None:
+        (tmp_path / "bin").mkdir()
+        program = tmp_path / "bin" / "java"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    command = ["run", "--workers", "2", "--stream", "zipf:z=1,keys=9,messages=9"]
+    assert says in sentence(capsys, monkeypatch, *command)
+
+
+@pytest.mark.parametrize("page", ["", "bare", "~"])
+@pytest.mark.usefixtures("files")
+def test_a_page_that_would_be_a_folder_is_refused_before_the_work(capsys, monkeypatch, page):
+    command = ["diagnose", "two.csv", "--key", "name", "--html", page]
+    assert "is a folder: give the name of a file" in sentence(capsys, monkeypatch, *command)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_folder_of_parquet_files_is_diagnosed_like_a_file():
+    result = run("diagnose", "table", "--key", "Key", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["messages"] == 2
+
+
+@pytest.mark.parametrize("package", ["numba", "numpy"])
+def test_a_package_that_is_not_installed_is_one_sentence(package):
+    code = (
+        f"import sys; sys.modules['{package}'] = None; sys.argv[1:] = {SIMULATE!r}"
+        " + ['--scheme', 'key', '--workers', '3']; from skewless.cli import main; main()"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert seen.returncode == 2
+    assert seen.stderr.splitlines() == [
+        f"Error: The package {package} is not installed: pip install skewless installs all."
+    ]
+
+
+def test_a_full_disk_is_one_sentence():
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    command = [sys.executable, "-m", "skewless", *SIMULATE, "--scheme", "key", "--workers", "3"]
+    for more in ([], ["--json"]):
+        with open("/dev/full", "w") as full:
+            seen = subprocess.run(
+                [*command, *more], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+        assert (seen.returncode, seen.stderr.count("\n")) == (2, 1), seen.stderr
+        assert "no space left for the output" in seen.stderr
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_an_output_that_lacks_letters_is_no_error(encoding):
+    command = [sys.executable, "-m", "skewless", *SIMULATE, "--scheme", "key", "--workers", "3"]
+    seen = subprocess.run(
+        command, capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding}, check=False
+    )
+    assert (seen.returncode, seen.stderr) == (0, b"")
+    assert b"key: load per worker" in seen.stdout
 
 
 @pytest.mark.usefixtures("no_work")
@@ -272,6 +416,12 @@ def test_a_path_may_begin_with_the_home(monkeypatch, tmp_path):
     result = run("reproduce", "partial-fig6", "--quick", "--out", "~/seen", "--json")
     assert result.exit_code == 0, result.output
     assert (tmp_path / "seen" / "partial-fig6.csv").exists()
+
+
+def test_a_path_with_brackets_is_printed_as_it_is(tmp_path):
+    result = run("reproduce", "partial-fig6", "--quick", "--out", str(tmp_path / "see[/n]"))
+    assert result.exit_code == 0, result.output
+    assert "see[/n]" in result.stdout
 
 
 def test_the_package_is_a_command_too():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import io
 import json
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from skewless import measures, route
 from skewless.cli import app, main
@@ -26,6 +28,7 @@ from skewless.diagnose.predict import Candidate, predict
 from skewless.diagnose.sample import Sample, Thinner
 from skewless.diagnose.verdict import choose
 from skewless.hashing import identities, identity, unhash_longs
+from skewless.report.diagnosis import print_data
 from skewless.streams import stream_of
 
 ZIPF = "zipf:z=1.5,keys=1000,messages=20000"
@@ -266,3 +269,10 @@ def test_logs_and_files_are_diagnosed_without_pyspark(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Verdict" in done.stdout
+
+
+def test_the_code_can_be_pasted_from_a_narrow_terminal():
+    found = diagnose_stream("zipf:z=1.5,keys=100,messages=1000", 4)
+    printed = io.StringIO()
+    print_data(Console(file=printed, width=40, force_terminal=True, color_system=None), found)
+    assert found.code in printed.getvalue()

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.spark import group
+from tests.sketches import needs_sketches
 from tests.spark.own_folds import Rows
 from tests.spark.streams import Files, run_again, run_to_end
 
@@ -35,6 +36,7 @@ def pairs():
     ]
 
 
+@needs_sketches
 @pytest.mark.connect
 @pytest.mark.parametrize("python", [False, True], ids=["merged by Spark", "merged by Python"])
 def test_results_and_their_names_are_those_of_spark(df, python):

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from skewless import folds
 from skewless.errors import SkewlessError
 from skewless.spark import Observer, group
+from tests.sketches import needs_sketches
 from tests.spark.joins import settings
 from tests.spark.own_folds import Lawless, Longest
 
@@ -167,6 +168,7 @@ def test_no_rows_give_no_groups(df):
     assert group(none, "w", "partial", 4).fold(Longest()).collect() == []
 
 
+@needs_sketches
 def test_sketches_merge_natively_and_stay_close(spark):
     rows = spark.range(0, 40_000, 1, 3).selectExpr("id % 2 as k", "id % 14000 as v")
     fold = folds.approx_count_distinct("v", lg_registers=13)

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -183,6 +185,24 @@ def test_mistakes_are_one_sentence(tmp_path, spark):
         pass
     with pytest.raises(SkewlessError, match="remember"):
         compare(spark, "zipf:z=1,keys=2,messages=2", ["potc"], 2, rounds=1)
+
+
+MANY = """
+import resource, sys
+from pathlib import Path
+from skewless.spark.lab.frames import write_keys
+from skewless.streams import stream_of
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))
+write_keys(None, stream_of("zipf:z=1,keys=9,messages=999"), Path(sys.argv[1]), 300)
+"""
+
+
+def test_more_files_than_may_be_open_are_one_sentence(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, str(tmp_path)], capture_output=True, text=True
+    )
+    assert "cannot be cut into 300 files" in done.stderr.splitlines()[-1]
 
 
 def test_only_an_earlier_result_is_replaced(spark, folder, tmp_path):

@@ -85,6 +85,39 @@ def test_the_session_has_that_daemon_and_true_errors_come_through():
     assert "Python worker exited unexpectedly" in done.stdout
 
 
+FAILING = """
+import gzip, sys
+from skewless.errors import SkewlessError
+from skewless.spark.lab.session import local_session
+
+zipped = gzip.compress(b"a b\\n" * 1000)
+with open("cut.gz", "wb") as file:
+    file.write(zipped[: len(zipped) // 2])
+for act in (
+    lambda spark: spark.sql("select raise_error('of the user')").collect(),
+    lambda spark: spark.read.text("cut.gz").write.parquet("out"),
+):
+    try:
+        with local_session(1) as spark:
+            act(spark)
+    except SkewlessError as error:
+        print(error)
+"""
+
+
+def test_what_spark_fails_with_is_one_sentence(tmp_path):
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING], env=os.environ | {"PYTHONPATH": source}, cwd=tmp_path,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("Spark failed: ")
+    assert "of the user" in first
+    assert second.startswith("Spark failed: org.apache.spark.SparkException: ")
+
+
 def test_only_the_end_of_the_connection_is_no_error():
     def raising(error):
         def worker(socket, authenticated):

@@ -45,7 +45,8 @@ def compare(
     console = console_for(as_json)
     flow = stream_of(stream)
     specs = split_list(schemes) if schemes.strip() else []
-    made = check_comparison(specs, workers, delay_ms, sources, rounds)
+    made = check_comparison(specs, workers, delay_ms, sources, rounds, seed)
+    flow.check()
     with (
         steps_spinner(console, "comparing on Spark") as step,
         local_session(workers, master) as spark,
@@ -76,5 +77,6 @@ def compare(
         | {"ideal_s": r.ideal_s, "imbalance": r.imbalance}
         for r in results
     ]
-    console.print(f"{flow.spec}, {workers} workers, {delay_ms} ms a message; one result for all.")
+    said = f"{flow.spec}, {workers} workers, {delay_ms} ms a message; one result for all."
+    console.print(said, markup=False)
     console.print(table("Latency in seconds", seen))

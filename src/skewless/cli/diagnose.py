@@ -55,14 +55,16 @@ def diagnose(
 ) -> None:
     """Say which key is hot, what it costs and what to do: of a stream, a file or an event log.
 
-    FILE is a Parquet, CSV or TSV file, diagnosed by the columns --key.
+    FILE is a Parquet, CSV or TSV file, or a folder of Parquet files, diagnosed by the columns
+    --key.
     """
-    from skewless.diagnose.page.page import document, write_page
+    from skewless.diagnose.page.page import check_page, document, write_page
     from skewless.report.files import make_folder
 
     console = console_for(as_json)
     _check(file, stream, keys, event_log, against)
     if html is not None:
+        check_page(html)
         make_folder(html.parent)
     if event_log is not None:
         found, body = _of_logs(console, event_log, against, as_json)
@@ -104,7 +106,7 @@ def _spec(file: Path | None, column: str) -> Any:
     from skewless.streams.tsv import TabSeparated
 
     name = str(file).removesuffix(".gz").lower()
-    if name.endswith(_PARQUET):
+    if name.endswith(_PARQUET) or (file is not None and file.is_dir()):
         return Parquet(str(file), column)
     if name.endswith(".csv"):
         return CommaSeparated(str(file), column)
@@ -114,7 +116,8 @@ def _spec(file: Path | None, column: str) -> Any:
         return CommaSeparated(str(file), column, "\t")
     raise SkewlessError(
         f"The kind of '{file}' is not known by its name: give a file that ends in .parquet, .csv "
-        "or .tsv (.gz may follow), or a --stream such as words:path=FILE."
+        "or .tsv (.gz may follow), a folder of Parquet files, or a --stream such as "
+        "words:path=FILE."
     )
 
 

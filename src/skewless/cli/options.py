@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any
 
+import click
 from rich.console import Console
 
 from skewless.cli.command import option
@@ -41,7 +41,7 @@ def console_for(as_json: bool) -> Console:
 
 def print_json(value: Any) -> None:
     """JSON for machines, alone on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    click.echo(json.dumps(value, indent=2, allow_nan=False))
 
 
 def numbers(text: str, option: str) -> list[float]:

@@ -171,6 +171,6 @@ def run(
         table("Most frequent keys", [{"key": key, "count": count} for key, count in best])
     )
     if out is not None:
-        console.print(f"Written: {out}")
+        console.print(f"Written: {out}", markup=False)
     if topics is not None:
-        console.print(f"Sent to: {topics.out_topic}")
+        console.print(f"Sent to: {topics.out_topic}", markup=False)

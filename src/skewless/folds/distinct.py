@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -44,6 +45,7 @@ class DistinctCount(Fold):
 
     def partial_types(self, types: Sequence[pa.DataType]) -> list[pa.DataType]:
         """The sketch's bytes."""
+        _sketches()
         kind = types[0]
         if not is_plain(kind) or pa.types.is_decimal(kind) or pa.types.is_duration(kind):
             raise refuse(
@@ -60,8 +62,7 @@ class DistinctCount(Fold):
 
     def reduce_groups(self, groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
         """One sketch per group."""
-        import datasketches
-
+        datasketches = _sketches()
         valid = columns[0].is_valid()
         hashes = identities(columns[0].filter(valid)).view(np.int64)
         ids = groups.ids[valid.to_numpy(zero_copy_only=False)]
@@ -79,8 +80,7 @@ class DistinctCount(Fold):
 
     def merge_groups(self, groups: Groups, partials: Sequence[pa.Array]) -> list[pa.Array]:
         """The union of the sketches of each group."""
-        import datasketches
-
+        datasketches = _sketches()
         order, starts = bounds(groups)
         sketches = partials[0].take(pa.array(order)).to_pylist()
         out = []
@@ -105,9 +105,21 @@ class DistinctCount(Fold):
         return NativeMerge(("hll_union_agg({0}, true)",), "hll_sketch_estimate({0})")
 
 
-def _open(sketches: Iterable[bytes]) -> list[Any]:
-    import datasketches
+def _sketches() -> Any:
+    """The package of the sketches; not every Python that runs the rest has it ready-made."""
+    try:
+        import datasketches
+    except ImportError as error:
+        raise SkewlessError(
+            "approx_count_distinct needs the package datasketches, which this Python "
+            f"({sys.executable}) does not have: pip install datasketches, which on Python 3.14 "
+            "and later builds it with a C++ compiler."
+        ) from error
+    return datasketches
 
+
+def _open(sketches: Iterable[bytes]) -> list[Any]:
+    datasketches = _sketches()
     return [datasketches.hll_sketch.deserialize(sketch) for sketch in sketches]
 
 

@@ -49,4 +49,4 @@ def show(
     even = sum(lines[0].y) / len(workers)
     panel = Panel("load per worker", "worker", "messages", lines, kind="bars", even=even)
     save([panel], "The same stream, two schemes", picture)
-    console.print(f"Picture: {picture}")
+    console.print(f"Picture: {picture}", markup=False)

@@ -115,6 +115,7 @@ def _print_verdict(console: Console, verdict: str, code: str, notes: list[str]) 
     console.print(f"[bold]Verdict:[/] {escape(printable(verdict))}")
     if code:
         console.print()
-        console.print(code, markup=False, highlight=False)
+        # To be pasted: a line that a terminal breaks is still one line.
+        console.print(code, markup=False, highlight=False, soft_wrap=True)
     for note in notes:
         console.print(f"Note: {escape(printable(note))}")

@@ -103,4 +103,4 @@ def print_reproduction(console: Console, result: Reproduction, saved: Sequence[s
     for note in result.notes:
         console.print(f"Note: {escape(note)}")
     kept = sum(check.holds for check in result.checks)
-    console.print(f"{kept} of {len(result.checks)} seen. Written: {', '.join(saved)}")
+    console.print(f"{kept} of {len(result.checks)} seen. Written: {escape(', '.join(saved))}")

@@ -43,6 +43,9 @@ class Stream(Described, ABC):
         if empty:
             self.refuse_empty()
 
+    def check(self) -> None:
+        """Refuse what shows without reading it all: no such file, or a column that it lacks."""
+
     @abstractmethod
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """The messages in order, in chunks of any size."""

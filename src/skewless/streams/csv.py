@@ -45,6 +45,11 @@ class CommaSeparated(Stream):
         if len(self.delimiter) != 1 or not self.delimiter.isascii():
             raise SkewlessError(f"csv:delimiter is one ASCII character, not '{self.delimiter}'.")
 
+    def check(self) -> None:
+        """Refuse a file that cannot be read, or whose header lacks the column."""
+        with explained(self.path):
+            self.place()
+
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
         wanted = [self.column] if source_column is None else [self.column, source_column]

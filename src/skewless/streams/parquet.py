@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +33,18 @@ class Parquet(Stream):
 
     name: ClassVar[str] = "parquet"
 
+    def check(self) -> None:
+        """Refuse what is no Parquet, or lacks the column.
+
+        Spark takes names in any case, and knows those of folders such as day=1 too.
+        """
+        with self._explained():
+            first = files_of(self.path)[0]
+            names = list(pq.read_schema(first).names)
+        names += [part.partition("=")[0] for part in first.parts if "=" in part]
+        if self.column.lower() not in map(str.lower, names):
+            raise unknown(f"column of '{self.path}' called", self.column, names)
+
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per batch of rows."""
         wanted = [self.column] if source_column is None else [self.column, source_column]
@@ -48,15 +61,20 @@ class Parquet(Stream):
         return (batch.column(0) for batch in self._batches([self.column]))
 
     def _batches(self, wanted: list[str]) -> Iterator[pa.RecordBatch]:
-        with explained(self.path):
-            try:
-                for path in files_of(self.path):
-                    yield from self._read(path, wanted)
-            except (pa.ArrowException, MemoryError) as error:
-                reason = (str(error) or "it is too large").splitlines()[0].rstrip(".")
-                raise SkewlessError(
-                    f"The file '{self.path}' is not a readable Parquet file: {reason}."
-                ) from error
+        with self._explained():
+            for path in files_of(self.path):
+                yield from self._read(path, wanted)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            with explained(self.path):
+                yield
+        except (pa.ArrowException, MemoryError) as error:
+            reason = (str(error) or "it is too large").splitlines()[0].rstrip(".")
+            raise SkewlessError(
+                f"The file '{self.path}' is not a readable Parquet file: {reason}."
+            ) from error
 
     def _read(self, path: Path, wanted: list[str]) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(path) as file:

@@ -72,6 +72,15 @@ def refuse_short_line(path: str, line: int, column: int) -> NoReturn:
     )
 
 
+def check_start(stream: Stream, path: str, column: int, ends: bytes = b"\n") -> None:
+    """Refuse a text that cannot be read, or whose first line lacks the column (0: any will do)."""
+    start = next(text_blocks(path, ends), None)
+    if start is None:
+        stream.refuse_empty()
+    if start.partition(b"\n")[0].count(b"\t") + 1 < column:
+        refuse_short_line(path, 1, column)
+
+
 @dataclass(frozen=True)
 class TabSeparated(Stream):
     """A column of a tab-separated file, plain or gzip, without header or quoting.
@@ -90,6 +99,10 @@ class TabSeparated(Stream):
     def __post_init__(self) -> None:
         if self.column < 1:
             raise SkewlessError(f"tsv:column counts columns from 1, so {self.column} is not one.")
+
+    def check(self) -> None:
+        """Refuse a file that cannot be read, or whose first line lacks the column."""
+        check_start(self, self.path, self.column)
 
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""

@@ -14,7 +14,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import SPARK_SEED, U64, hash_bytes
 from skewless.streams.api import Chunk, Stream
 from skewless.streams.files import text_blocks
-from skewless.streams.tsv import field_of, line_end, refuse_short_line
+from skewless.streams.tsv import check_start, field_of, line_end, refuse_short_line
 
 _BLANKS = b" \t\n\r\v\f"
 _SPARK_SEED = np.uint64(SPARK_SEED)
@@ -78,11 +78,15 @@ class Words(Stream):
                 f"so {self.column} is not one."
             )
 
+    def check(self) -> None:
+        """Refuse a file that cannot be read, or whose first line lacks the column."""
+        check_start(self, self.path, self.column, self._ends())
+
     def produce(self, seed: int, source_column: str | None) -> Iterator[Chunk]:
         """One chunk per block of the file."""
         self.refuse_sources(source_column)
         lines_before = 0
-        for block in text_blocks(self.path, b"\n" if self.column else _BLANKS):
+        for block in text_blocks(self.path, self._ends()):
             text: Any = np.frombuffer(block, np.uint8)
             keys = np.empty(text.size // 2 + 1, np.uint64)
             if self.column:
@@ -93,3 +97,7 @@ class Words(Stream):
             else:
                 count = _hash_words(text, 0, text.size, keys, 0)
             yield Chunk(keys[:count], None)
+
+    def _ends(self) -> bytes:
+        """Where blocks may be cut: of a column the lines must stay whole, else only the words."""
+        return b"\n" if self.column else _BLANKS

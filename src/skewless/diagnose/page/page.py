@@ -98,6 +98,12 @@ def notes(lines: Iterable[str]) -> str:
     return "".join(f'<p class="soft">{text(line)}</p>' for line in lines)
 
 
+def check_page(path: Path) -> None:
+    """Refuse what can be no page, before the work."""
+    if not path.name or path.is_dir():
+        raise SkewlessError(f"The page '{path}' is a folder: give the name of a file.")
+
+
 def write_page(path: Path, page: str) -> None:
     """Write a page whole, or say in one sentence why not."""
     half = path.with_name(path.name + ".part")

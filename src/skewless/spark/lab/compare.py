@@ -67,7 +67,7 @@ def compare(
     """
     done = step or (lambda name: None)
     flow = stream_of(stream)
-    made = check_comparison(schemes, workers, delay_ms, sources, rounds)
+    made = check_comparison(schemes, workers, delay_ms, sources, rounds, seed)
     with tempfile.TemporaryDirectory(prefix="skewless-compare-") as folder:
         keys = write_keys(spark, flow, Path(folder) / "keys", sources, seed)
         truth = digest(keys.groupBy("key").count())
@@ -89,7 +89,12 @@ def compare(
 
 
 def check_comparison(
-    schemes: Sequence[Scheme | str], workers: int, delay_ms: float, sources: int, rounds: int
+    schemes: Sequence[Scheme | str],
+    workers: int,
+    delay_ms: float,
+    sources: int,
+    rounds: int,
+    seed: int,
 ) -> list[Scheme]:
     """The schemes, if they can be compared like this; needs no Spark yet."""
     check_worker_count(workers)
@@ -101,7 +106,7 @@ def check_comparison(
             raise SkewlessError(f"The number of {name} must be at least 1, not {number}.")
     made = [check_scheme(scheme) for scheme in schemes]
     for scheme in made:
-        scheme.plan(workers, 0)  # says so if there are too few workers
+        scheme.plan(workers, seed)  # says so if there are too few workers
     return made
 
 

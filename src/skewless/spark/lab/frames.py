@@ -8,6 +8,7 @@ every scheme.
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def write_keys(
 ) -> DataFrame:
     """Write the keys of a stream into that many Parquet files; the DataFrame that reads them."""
     if isinstance(stream, Words | TabSeparated | CommaSeparated | Parquet):
+        stream.check()
         rows = _rows_of_file(spark, stream)
         rows.repartition(files).write.mode("overwrite").parquet(str(folder))
     else:
@@ -52,10 +54,7 @@ def write_keys(
 def _rows_of_file(
     spark: SparkSession, stream: Words | TabSeparated | CommaSeparated | Parquet
 ) -> DataFrame:
-    place = Path(os.path.expanduser(stream.path))
-    if not (place.is_file() or (isinstance(stream, Parquet) and place.is_dir())):
-        raise SkewlessError(f"There is no file '{stream.path}': check the path.")
-    path = str(place)
+    path = os.path.expanduser(stream.path)
     if isinstance(stream, Parquet):
         return spark.read.parquet(path).select(column_named(stream.column).alias("key"))
     if isinstance(stream, CommaSeparated):
@@ -73,8 +72,10 @@ def _rows_of_file(
 def _write_drawn(stream: Stream, folder: Path, files: int, seed: int) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     schema = pa.schema([("key", stream.keys_of(np.empty(0, np.uint64)).type)])
-    writers = [pq.ParquetWriter(folder / f"{i:05d}.parquet", schema) for i in range(files)]
+    writers: list[pq.ParquetWriter] = []
     try:
+        names = (f"{number:05d}.parquet" for number in range(files))
+        writers.extend(_opened(folder / name, schema, files) for name in names)
         for chunk in stream.chunks(seed):
             keys = stream.keys_of(chunk.keys)
             for number, writer in enumerate(writers):
@@ -83,3 +84,15 @@ def _write_drawn(stream: Stream, folder: Path, files: int, seed: int) -> None:
     finally:
         for writer in writers:
             writer.close()
+
+
+def _opened(file: Path, schema: pa.Schema, files: int) -> pq.ParquetWriter:
+    try:
+        return pq.ParquetWriter(file, schema)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise SkewlessError(
+            f"A generated stream cannot be cut into {files:,} files, as this system lets no more "
+            "be open at once: give fewer micro-batches or sources, or raise the limit (ulimit -n)."
+        ) from error

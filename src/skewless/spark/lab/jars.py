@@ -8,7 +8,6 @@ each file against the checksum that the registry gives for it.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from xml.sax.saxutils import quoteattr
 from pyspark.find_spark_home import _find_spark_home  # the one way PySpark has to say where it is
 
 from skewless.errors import SkewlessError
+from skewless.spark.lab.java import java
 
 LIMIT_S = 300
 _NAMED = "[organisation]_[artifact]-[revision](-[classifier]).[ext]"
@@ -67,18 +67,6 @@ def user_cache() -> Path:
 def spark_jars() -> Path:
     """The folder of the jars that Spark itself brings."""
     return Path(_find_spark_home()) / "jars"
-
-
-def java() -> str:
-    """The Java that Spark would start, or one sentence."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which(str(Path(home) / "bin" / "java") if home else "java")
-    if found is None:
-        raise SkewlessError(
-            "There is no Java: install version 17 or later, for example with apt-get install "
-            "default-jre-headless, or set JAVA_HOME."
-        )
-    return found
 
 
 def _fetch(packages: Packages, work: Path) -> None:

@@ -100,6 +100,8 @@ class Pipeline:
                 "A checkpoint goes with a folder of text files or Kafka as the source: a generated "
                 "stream is written again for each run, so there is nothing to go on from."
             )
+        else:
+            self.source.check()
 
     def _check_sink(self, sink: Path) -> None:
         """Only an earlier result may be replaced: what else a folder holds would be lost."""

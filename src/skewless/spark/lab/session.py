@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,16 +16,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from skewless.errors import SkewlessError
+from skewless.spark.lab.java import check_java
+from skewless.spark.observe.progress import sentence_of
 
 MOST_THREADS = 1000
 _STACK = "-Xss8m"  # Spark matches errors of a stream by a regular expression that is recursive
 DAEMON = Path(__file__).parent / "worker_path" / "skewless_worker_daemon.py"
-_MASTERS = ("local", "spark://", "k8s://", "yarn")
+_MASTER = re.compile(
+    r"local(\[\s*([1-9]\d*|\*)\s*(,\s*\d+\s*)?\])?|local-cluster\[[\d\s,]+\]|(spark|k8s)://.+|yarn"
+)
 
 
 @contextmanager
@@ -41,11 +46,12 @@ def local_session(
             f"A Spark of one's own runs a thread for each worker, at most {MOST_THREADS:,}, not "
             f"{threads:,}: give fewer workers, or the master of a cluster."
         )
-    if master is not None and not master.startswith(_MASTERS):
+    if master is not None and not _MASTER.fullmatch(master):
         raise SkewlessError(
             f"There is no Spark master '{master}': give local[N], spark://HOST:PORT, "
             "k8s://HOST:PORT or yarn."
         )
+    check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     quiet = Path(__file__).with_name("log4j2.properties")
@@ -72,6 +78,10 @@ def local_session(
             try:
                 requested()
                 yield session
+            except (PySparkException, Py4JJavaError) as error:
+                # Py4J says first what it called, and then what that raised.
+                why = sentence_of(str(error).rpartition("\n: ")[2])
+                raise SkewlessError(f"Spark failed: {why}") from error
             finally:
                 session.stop()
 

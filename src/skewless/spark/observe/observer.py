@@ -109,12 +109,8 @@ class Observer:
         self._closed = False  # then only what is asked for is awaited
         self._live: LivePage | None = None
         self._log = None if log is None else Path(log)
-        if self._log is not None and not self._log.parent.is_dir():
-            raise SkewlessError(
-                f"The log '{log}' is in a folder that does not exist: make the folder first."
-            )
-        if self._log is not None and self._log.is_dir():
-            raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")
+        if self._log is not None:
+            _check_log(self._log)
         self._endpoint = None if port is None else Endpoint(port)
         try:
             self._live = None if page is None else LivePage(page)
@@ -250,6 +246,22 @@ class Observer:
                         if self._live is not None:
                             self._live.show(record, seen, job.plan)
             return bool(self._awaited)
+
+
+def _check_log(log: Path) -> None:
+    """Refuse a log that cannot be written to: later nobody would be told."""
+    if not log.parent.is_dir():
+        raise SkewlessError(
+            f"The log '{log}' is in a folder that does not exist: make the folder first."
+        )
+    try:
+        if log.is_dir():
+            raise SkewlessError(f"The log '{log}' is a folder: give the name of a file.")
+        log.open("a").close()
+    except OSError as error:
+        raise SkewlessError(
+            f"The log '{log}' cannot be written to ({error.strerror}): give another file."
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
