@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -48,13 +49,23 @@ def is_java(process):
         return False
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_path, number, code):
+def is_spark(process):
+    """Its JVM, not the Java that was asked for its version before."""
+    try:
+        return is_java(process) and "-version" not in process.cmdline()
+    except psutil.NoSuchProcess:
+        return False
+
+
+def end_amid_start(number, code, wanted, **more):
+    """Send a command a signal once it has such children; neither is left behind."""
     program = Path(sys.executable).with_name("skewless")
     what = ["--stream", "zipf:z=1,keys=9,messages=9", "--scheme", "key", "--workers", "1"]
     process = subprocess.Popen(
-        [program, "run", *what], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [program, "run", *what],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **more},
     )
     try:
         deadline = time.monotonic() + 120
@@ -62,7 +73,7 @@ def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_pat
         while not family and time.monotonic() < deadline:
             assert process.poll() is None
             started = psutil.Process(process.pid).children(recursive=True)
-            family = [child for child in started if is_java(child)]
+            family = [child for child in started if wanted(child)]
             time.sleep(0.01)
         assert family
         process.send_signal(number)
@@ -70,3 +81,22 @@ def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(tmp_pat
         assert not psutil.wait_procs(family, timeout=60)[1]
     finally:
         kill(process)
+
+
+ENDS = pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+
+
+@pytest.mark.timeout(600)
+@ENDS
+def test_a_command_that_ends_while_spark_starts_leaves_no_process_behind(number, code):
+    end_amid_start(number, code, is_spark)
+
+
+@pytest.mark.timeout(600)
+@ENDS
+def test_a_command_that_ends_while_java_is_asked_for_its_version_does_too(tmp_path, number, code):
+    slow = tmp_path / "bin" / "java"
+    slow.parent.mkdir()
+    slow.write_text(f"#!{sys.executable}\nimport time\ntime.sleep(60)\n")
+    slow.chmod(0o755)
+    end_amid_start(number, code, is_java, JAVA_HOME=str(tmp_path))

@@ -51,7 +51,6 @@ def local_session(
             f"There is no Spark master '{master}': give local[N], spark://HOST:PORT, "
             "k8s://HOST:PORT or yarn."
         )
-    check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     quiet = Path(__file__).with_name("log4j2.properties")
@@ -73,6 +72,7 @@ def local_session(
     if jars:
         builder = builder.config("spark.jars", ",".join(map(str, jars)))
     with _ended_on_request() as requested:
+        check_java()
         session = _started(builder)
         with _interrupted_in_one_way():  # once Spark has put its own handler there
             try:
