@@ -270,6 +270,18 @@ def test_plans_of_other_fields_are_refused_not_misread():
     assert (read.loads.tolist(), read.counts.tolist()) == ([0, 0], [1, 1])
     with pytest.raises(UnreadableError, match="its field 'counts'"):
         unpack(data, Before(np.zeros(2), np.ones(2, np.int64)))
+    with pytest.raises(UnreadableError, match="its field 'counts'"):
+        unpack(pack({}, namedtuple("Fewer", "loads")(np.zeros(2))), Before(np.zeros(2), np.ones(2)))
+
+
+def test_a_field_that_was_added_with_a_default_is_read_as_that_default():
+    Before = namedtuple("Before", "loads")
+    After = namedtuple("After", "loads more", defaults=[np.full(1, 7.0)])
+    nested = (After(np.zeros(2), np.ones(1)), np.zeros(3))
+    _, (read,) = unpack(pack({}, (Before(np.ones(2)), np.ones(3))), nested)
+    assert [array.tolist() for array in flatten(read)] == [[1, 1], [7], [1, 1, 1]]
+    _, (read,) = unpack(pack({}, nested), nested)
+    assert read[0].more.tolist() == [1]
 
 
 def test_a_damaged_plan_is_one_sentence(tmp_path):
