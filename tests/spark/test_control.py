@@ -284,6 +284,23 @@ def test_a_field_that_was_added_with_a_default_is_read_as_that_default():
     assert read[0].more.tolist() == [1]
 
 
+@pytest.mark.parametrize("spec", ["graded", "partial", "d-choices", "w-choices"])
+def test_a_plan_kept_before_its_tuple_got_another_field_is_read(tmp_path, spec):
+    scheme = scheme_of(spec)
+    folder = stream_folder(str(tmp_path), scheme, 2, 0)
+    plan = folder.first_plan()._replace(start=np.array([0.0, 3.0]))
+    fields = [field for field in plan._fields if field not in plan._field_defaults]
+    before = namedtuple("Before", fields)(*(getattr(plan, field) for field in fields))
+    folder.claim()
+    folder.begin(Learned(before, empty_report(scheme, plan), 0, 1, np.zeros(2)))
+    learned = folder.used(1)
+    assert type(learned.plan) is type(plan)
+    assert (learned.plan.start.tolist(), learned.plan.sources.tolist()) == ([0, 3], [0])
+    report = empty_report(scheme, plan)._replace(loads=np.array([7.0, 1.0]), sources=np.array([2]))
+    after = scheme.replan(learned.plan, report, Feedback.none(2))
+    assert (after.start.tolist(), after.sources.tolist()) == ([0, 0], [2])
+
+
 def test_a_damaged_plan_is_one_sentence(tmp_path):
     folder = partial_folder(tmp_path)[0]
     (path,) = (folder.root / "plans").iterdir()
