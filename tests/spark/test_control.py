@@ -317,6 +317,28 @@ def test_without_its_plans_a_stream_goes_on_with_a_first_one(tmp_path):
     assert folder.settle(7).replans == 0
 
 
+def test_a_report_that_finds_its_folder_deleted_is_one_logged_sentence(spark, tmp_path, caplog):
+    files = Files(spark, tmp_path / "in", "w string")
+    files.put([("a",), ("b",)])
+    folder = tmp_path / "folder"
+    counts = group(files.stream(), "w", "partial", 2, checkpoint=str(folder)).fold(folds.count())
+    writer = counts.writeStream.outputMode("update").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+
+    def write(changed, batch):
+        changed.collect()
+        shutil.rmtree(folder)
+
+    writer.foreachBatch(write).start().awaitTermination()
+    logged = "skewless.spark.observe.progress"
+    [record] = eventually(lambda: [r for r in caplog.records if r.name == logged])
+    assert record.exc_info is None
+    assert record.getMessage().startswith(
+        f"What batch 0 reported could not be used: '{folder}/skewless' holds no plan for batch 0: "
+    )
+    assert "\n" not in record.getMessage()
+
+
 def test_a_job_of_which_spark_does_not_name_the_batch_follows_the_first_plan(spark, tmp_path):
     files = Files(spark, tmp_path / "in", "w string")
     checkpoint = tmp_path / "checkpoint"
