@@ -77,6 +77,7 @@ NEEDS = {
     "splits_by_a_plan_or_learns_one": (4, 0),
     "test_there_is_one_routing_shuffle_and_one_merge_shuffle": (4, 1),  # repartitionById
     "test_facts.py": (4, 1),
+    "test_one_folder.py": (4, 1),  # streams by schemes that learn
     "test_snippets.py": (4, 1),  # every capability in one
     "test_live_page.py": (4, 1),  # streams by schemes that learn
 }

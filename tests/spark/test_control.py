@@ -270,6 +270,35 @@ def test_plans_of_other_fields_are_refused_not_misread():
     assert (read.loads.tolist(), read.counts.tolist()) == ([0, 0], [1, 1])
     with pytest.raises(UnreadableError, match="its field 'counts'"):
         unpack(data, Before(np.zeros(2), np.ones(2, np.int64)))
+    with pytest.raises(UnreadableError, match="its field 'counts'"):
+        unpack(pack({}, namedtuple("Fewer", "loads")(np.zeros(2))), Before(np.zeros(2), np.ones(2)))
+
+
+def test_a_field_that_was_added_with_a_default_is_read_as_that_default():
+    Before = namedtuple("Before", "loads")
+    After = namedtuple("After", "loads more", defaults=[np.full(1, 7.0)])
+    nested = (After(np.zeros(2), np.ones(1)), np.zeros(3))
+    _, (read,) = unpack(pack({}, (Before(np.ones(2)), np.ones(3))), nested)
+    assert [array.tolist() for array in flatten(read)] == [[1, 1], [7], [1, 1, 1]]
+    _, (read,) = unpack(pack({}, nested), nested)
+    assert read[0].more.tolist() == [1]
+
+
+@pytest.mark.parametrize("spec", ["graded", "partial", "d-choices", "w-choices"])
+def test_a_plan_kept_before_its_tuple_got_another_field_is_read(tmp_path, spec):
+    scheme = scheme_of(spec)
+    folder = stream_folder(str(tmp_path), scheme, 2, 0)
+    plan = folder.first_plan()._replace(start=np.array([0.0, 3.0]))
+    fields = [field for field in plan._fields if field not in plan._field_defaults]
+    before = namedtuple("Before", fields)(*(getattr(plan, field) for field in fields))
+    folder.claim()
+    folder.begin(Learned(before, empty_report(scheme, plan), 0, 1, np.zeros(2)))
+    learned = folder.used(1)
+    assert type(learned.plan) is type(plan)
+    assert (learned.plan.start.tolist(), learned.plan.sources.tolist()) == ([0, 3], [0])
+    report = empty_report(scheme, plan)._replace(loads=np.array([7.0, 1.0]), sources=np.array([2]))
+    after = scheme.replan(learned.plan, report, Feedback.none(2))
+    assert (after.start.tolist(), after.sources.tolist()) == ([0, 0], [2])
 
 
 def test_a_damaged_plan_is_one_sentence(tmp_path):
@@ -286,6 +315,28 @@ def test_without_its_plans_a_stream_goes_on_with_a_first_one(tmp_path):
         shutil.rmtree(folder.root / name)
     control.begin(plan)
     assert folder.settle(7).replans == 0
+
+
+def test_a_report_that_finds_its_folder_deleted_is_one_logged_sentence(spark, tmp_path, caplog):
+    files = Files(spark, tmp_path / "in", "w string")
+    files.put([("a",), ("b",)])
+    folder = tmp_path / "folder"
+    counts = group(files.stream(), "w", "partial", 2, checkpoint=str(folder)).fold(folds.count())
+    writer = counts.writeStream.outputMode("update").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+
+    def write(changed, batch):
+        changed.collect()
+        shutil.rmtree(folder)
+
+    writer.foreachBatch(write).start().awaitTermination()
+    logged = "skewless.spark.observe.progress"
+    [record] = eventually(lambda: [r for r in caplog.records if r.name == logged])
+    assert record.exc_info is None
+    assert record.getMessage().startswith(
+        f"What batch 0 reported could not be used: '{folder}/skewless' holds no plan for batch 0: "
+    )
+    assert "\n" not in record.getMessage()
 
 
 def test_a_job_of_which_spark_does_not_name_the_batch_follows_the_first_plan(spark, tmp_path):

@@ -105,6 +105,19 @@ def test_the_same_number_of_workers_goes_on_from_its_loads(tmp_path):
     np.testing.assert_array_equal(after.loads, before.loads)
 
 
+def test_other_capacities_go_on_from_all_that_is_uneven(tmp_path):
+    before = learned(tmp_path, "graded", 4, 1)
+    scheme, capacities = scheme_of("graded"), np.array([4.0, 1.0, 1.0, 1.0])
+    mine = stream_folder(str(tmp_path), scheme, 4, 1, capacities).resume()
+    Control(mine).begin(mine.first_plan())
+    after = mine.settle(9).plan
+    assert (mine.setting, before.plan.sources.tolist()) == (1, [1])
+    np.testing.assert_array_equal(after.start, before.plan.start)
+    np.testing.assert_array_equal(after.sources, before.plan.sources)
+    loads, _ = run_kernel(scheme, after, words(7), 4)
+    assert max(loads / capacities) < 1.01 * 4000 / 7
+
+
 def test_another_scheme_starts_with_a_first_plan(tmp_path):
     before = learned(tmp_path, "d-choices", 4, 1)
     after = resumed(tmp_path, "dynamic", 4, 1)

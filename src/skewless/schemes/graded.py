@@ -40,6 +40,7 @@ from skewless.schemes.parts.own_workers import (
     remember,
     words_for,
 )
+from skewless.schemes.parts.sharing import shared_out
 from skewless.sketch.recent import F32, LONGEST, add, divide_down, recent
 
 AIM = 0.35  # of the target is the band's half width: the rest is for messages and for sources
@@ -70,6 +71,7 @@ class GradedPlan(NamedTuple):
     growth: F64  # [1] of the gain, per message
     rates: F64  # [W] capacity ÷ mean capacity
     start: F64  # [W] a source's share of what earlier batches left uneven
+    sources: F64 = np.zeros(1)  # [1] that `start` was divided by; 0 = nothing was reported yet
 
 
 class GradedTally(NamedTuple):
@@ -362,8 +364,7 @@ class GradedChoices(Scheme):
 
     def replan(self, plan: GradedPlan, report: GradedReport, feedback: Feedback) -> GradedPlan:
         """Carry what is still uneven into the next batch, each source its share of it."""
-        uneven = plan.start + report.loads / max(1, int(report.sources[0]))
-        return plan._replace(start=uneven - uneven.min())
+        return shared_out(plan, report)
 
     def excess(self, mean: float, workers: int) -> float:
         """How far above its mean a source's fullest worker can be since the start, for any stream.

@@ -31,6 +31,7 @@ from skewless.schemes.api import (
     check_workers,
     hear_true_load,
 )
+from skewless.schemes.parts.sharing import shared_out
 
 
 class PartialPlan(NamedTuple):
@@ -41,6 +42,7 @@ class PartialPlan(NamedTuple):
     prime: I64  # [1] least prime ≥ workers
     seeds: U64  # [2]
     start: F64  # [W] a source's share of what earlier batches left uneven
+    sources: F64 = np.zeros(1)  # [1] that `start` was divided by; 0 = nothing was reported yet
 
 
 class PartialTally(NamedTuple):
@@ -133,9 +135,7 @@ class PartialKeyGrouping(Scheme):
 
         Every source starting from the whole unevenness would mend it several times over.
         """
-        sources = max(1, int(report.sources[0]))
-        uneven = plan.start + report.loads / sources
-        return plan._replace(start=uneven - uneven.min())
+        return shared_out(plan, report)
 
     def most_workers_per_key(self, workers: int) -> int:
         """The number of choices."""

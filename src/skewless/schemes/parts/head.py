@@ -20,6 +20,7 @@ from skewless.compiled.bits import pick
 from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, least_prime, scale
 from skewless.schemes.api import F64, I32, I64, U64, Feedback, Scheme, check_workers
+from skewless.schemes.parts.sharing import shared_out
 from skewless.sketch.space_saving import (
     GAIN_LIMIT,
     SpaceSaving,
@@ -55,6 +56,7 @@ class HeadPlan(NamedTuple):
     head_keys: U64  # [h] keys that a fresh source knows already
     head_counts: F64  # [h] how often it takes them to have come
     head_total: F64  # [1] out of how many messages
+    sources: F64 = np.zeros(1)  # [1] that `start` was divided by; 0 = nothing was reported yet
 
 
 class Block(NamedTuple):
@@ -282,7 +284,6 @@ class HeadScheme(Scheme):
         sources = int(report.sources[0])
         if sources == 0:
             return plan
-        uneven = plan.start + report.loads / sources
         kept = 1.0
         if self.half_life is not None:
             kept = 0.5 ** (float(report.loads.sum()) / sources / self.half_life)
@@ -292,8 +293,7 @@ class HeadScheme(Scheme):
         counts[np.searchsorted(keys, plan.head_keys)] += plan.head_counts * kept
         counts[np.searchsorted(keys, report.summary.keys)] += report.summary.counts / sources
         likely = counts > plan.theta / 2 * total
-        return plan._replace(
-            start=uneven - uneven.min(),
+        return shared_out(plan, report)._replace(
             head_keys=keys[likely],
             head_counts=counts[likely],
             head_total=total,

@@ -43,7 +43,8 @@ def carried(before_scheme: Scheme, before: Learned, scheme: Scheme, first: Learn
     if _holds(plan, "start") and plan.start.size == workers:
         # Where loads are shares of all that was sent, their sum counts; elsewhere what is uneven.
         if same_workers:
-            named["start"] = old.start
+            shared = [name for name in ("start", "sources") if _holds(plan, name)]
+            named |= {name: getattr(old, name) for name in shared}
         elif "widths" in named:
             named["start"] = np.full(workers, old.start.sum() / workers)
     return first._replace(plan=plan._replace(**named)) if named else first

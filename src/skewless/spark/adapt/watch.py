@@ -11,12 +11,24 @@ from pyspark.sql import functions as F
 from skewless.live import PlanFacts
 from skewless.spark.adapt.control import Control
 from skewless.spark.adapt.planned import plan_facts
+from skewless.spark.adapt.plans import StreamFolder
 from skewless.spark.input.version import to_partitions
 from skewless.spark.observe.observer import Observer, counted_keys
 from skewless.spark.observe.progress import after_each_batch, reports
 from skewless.spark.report.source import reports_of
 from skewless.spark.report.task import worker_reports
 from skewless.spark.routing.route import row_by_row
+
+
+def sole_operator(rows: DataFrame, folder: StreamFolder) -> DataFrame:
+    """What an operator with this folder gives; a query with a second one is refused.
+
+    Nothing else knows which operators end up in one query. Spark does, and it refuses a query that
+    observes two things by one name before any job starts, with that name in its error. One operator
+    that a query has twice, as in a self-join, is one thing.
+    """
+    name = f"skewless: only one operator of a query may have the checkpoint '{folder.checkpoint}'"
+    return rows.observe(name, F.count(F.lit(1)).alias("rows"))
 
 
 class Watch:

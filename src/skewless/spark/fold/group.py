@@ -24,7 +24,7 @@ from skewless.schemes.api import Arrays
 from skewless.spark.adapt.control import Control, learns_between_batches
 from skewless.spark.adapt.planned import plan_facts
 from skewless.spark.adapt.plans import StreamFolder, stream_folder
-from skewless.spark.adapt.watch import Watch
+from skewless.spark.adapt.watch import Watch, sole_operator
 from skewless.spark.fold.bind import BoundFolds, bind
 from skewless.spark.fold.merge import merge_by_key
 from skewless.spark.fold.on_workers import fold_on_workers
@@ -175,6 +175,8 @@ class Grouping:
             watch = Watch(self.scheme.spec, self.workers, self.control, self.observer, facts)
         partials = self.partials(bound, watch)
         if self.df.isStreaming:
+            if self.folder is not None:
+                partials = sole_operator(partials, self.folder)
             return merge_stream(partials, bound, output_mode)
         merged = merge_by_key(partials, bound)
         return merged if watch is None else watch.results(merged)

@@ -26,6 +26,7 @@ from skewless.errors import SkewlessError
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.adapt.plans import StreamFolder, empty_report, stream_folder
+from skewless.spark.adapt.watch import sole_operator
 from skewless.spark.input.checks import (
     Key,
     check_scheme,
@@ -228,8 +229,8 @@ class _Mapping:
 
         state = None if observer is None else observer.query_is
         after_each_batch(self.rows.sparkSession, metric, batch_done, state)
-        seen = self.timed(placed).observe(metric, reports_of(self.report))
-        return seen.drop(self.report)
+        seen = self.timed(placed).observe(metric, reports_of(self.report)).drop(self.report)
+        return seen if folder is None else sole_operator(seen, folder)
 
 
 def _running(job: MapJob) -> MapFunction:

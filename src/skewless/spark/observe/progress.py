@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
+from skewless.errors import SkewlessError
 from skewless.spark.report.source import gathered
 
 Handler = Callable[[Any], None]
@@ -77,13 +78,15 @@ class _Listener(StreamingQueryListener):
             self._running.setdefault(str(event.progress.runId), set()).add(metric)
             self._ended.pop(metric, None)
             self._awaited.pop(metric, None)
+            unused = "What batch %s reported could not be used"
+            batch, log = event.progress.batchId, logging.getLogger(__name__)
+            # The stream itself is unharmed: it goes on with the plan that it has.
             try:
                 handler(event.progress)
+            except (SkewlessError, OSError) as error:  # as where its folder was deleted meanwhile
+                log.warning(f"{unused}: %s", batch, error)
             except Exception:
-                # The stream itself is unharmed: it goes on with the plan that it has.
-                logging.getLogger(__name__).exception(
-                    "What batch %s reported could not be used.", event.progress.batchId
-                )
+                log.exception(f"{unused}.", batch)
 
     def onQueryStarted(self, event: Any) -> None:
         pass

@@ -2,7 +2,8 @@
 
 Each array is kept under the names of the fields that lead to it, so that another version, whose
 tuples have other fields, refuses the bytes instead of taking one array for another. The shape of
-the tuples comes from a template.
+the tuples comes from a template. A field with a default was added later: what an earlier version
+kept is read with the default.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def pack(facts: Mapping[str, Any], *states: Any) -> bytes:
 def unpack(data: bytes, *templates: Any) -> tuple[dict[str, Any], list[Any]]:
     """What was packed: the facts, and a state in the shape of each template."""
     found = _arrays(data)
+    added = dict(pair for i, template in enumerate(templates) for pair in _added(template, i))
     if "arr_0" in found:
-        found = _by_name(found, templates)
+        found = _by_name(found, templates, added)
+    found = {**added, **found}
     wanted = dict(pair for i, template in enumerate(templates) for pair in _named(template, i))
     other = sorted(found.keys() ^ {_FACTS, *wanted})
     other += [name for name, array in wanted.items() if not _alike(array, found.get(name))]
@@ -85,6 +88,18 @@ def _named(state: Any, path: object) -> Iterator[tuple[str, Array]]:
         yield from _named(part, f"{path}.{name}")
 
 
+def _added(state: Any, path: object) -> Iterator[tuple[str, Array]]:
+    """Fields that the first version with these tuples did not have, with their defaults."""
+    if not isinstance(state, tuple):
+        return
+    defaults = getattr(state, "_field_defaults", {})
+    for name, part in zip(getattr(state, "_fields", range(len(state))), state, strict=True):
+        if name in defaults:
+            yield from _named(defaults[name], f"{path}.{name}")
+        else:
+            yield from _added(part, f"{path}.{name}")
+
+
 def _rebuilt(template: Any, path: object, found: Mapping[str, Array]) -> Any:
     if not isinstance(template, tuple):
         return found[str(path)]
@@ -93,9 +108,12 @@ def _rebuilt(template: Any, path: object, found: Mapping[str, Array]) -> Any:
     return template._make(parts) if hasattr(template, "_make") else tuple(parts)
 
 
-def _by_name(found: Mapping[str, Array], templates: tuple[Any, ...]) -> dict[str, Array]:
-    """What format 1 kept, which had no names: the arrays in the order of the fields."""
+def _by_name(
+    found: Mapping[str, Array], templates: tuple[Any, ...], added: Mapping[str, Array]
+) -> dict[str, Array]:
+    """What format 1 kept, which had no names: the arrays in the order of its fields."""
     names = [name for i, template in enumerate(templates) for name, _ in _named(template, i)]
+    names = [name for name in names if name not in added]
     arrays = [found[f"arr_{i}"] for i in range(len(found))]
     if len(arrays) != len(names) + 1:
         raise UnreadableError("of another version")

@@ -20,7 +20,7 @@ from skewless.errors import SkewlessError, unknown
 from skewless.schemes import Scheme
 from skewless.spark.adapt.control import Control, learns_between_batches
 from skewless.spark.adapt.plans import stream_folder
-from skewless.spark.adapt.watch import Watch
+from skewless.spark.adapt.watch import Watch, sole_operator
 from skewless.spark.input.checks import (
     Key,
     check_scheme,
@@ -109,7 +109,7 @@ def per_worker(
             f"Spark cannot keep state per worker in the store that {STATE_STORE} names: unset it, "
             "and RocksDB is used."
         )
-    control = None
+    control = folder = None
     if checkpoint is not None:
         folder = stream_folder(checkpoint, made, workers, seed)
         folder.claim(state="per worker")
@@ -121,13 +121,15 @@ def per_worker(
     if control is None:
         placed = _placed(*routing(df, identity, made, plan), chosen)
         mine = WorkerProcessor(processor, numbers)
-        return placed.transformWithStateInPandas(mine, schema, mode, time_mode)
+        rows = placed.transformWithStateInPandas(mine, schema, mode, time_mode)
+        return rows if folder is None else sole_operator(rows, folder)
     watch = Watch(made.spec, workers, control, None)
     placed = _placed(watch.routed(df, identity, control, WORKER), F.col(WORKER), chosen)
     with_reports = reporting_schema(schema)
     reporting = ReportingProcessor(processor, numbers, with_reports.names)
     rows = placed.transformWithStateInPandas(reporting, with_reports, mode, time_mode)
-    return watch.heard(rows, REPORT).where(F.col(REPORT).isNull()).drop(REPORT)
+    seen = watch.heard(rows, REPORT).where(F.col(REPORT).isNull()).drop(REPORT)
+    return sole_operator(seen, control.folder)
 
 
 def _placed(rows: DataFrame, worker: Column, chosen: list[int]) -> GroupedData:
