@@ -6,6 +6,8 @@ import logging
 import math
 import reprlib
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 from typing import SupportsIndex
 
 from pyspark.errors import AnalysisException
@@ -153,8 +155,23 @@ def _checked(
             outcome = plain_join(left, right, keys, how)
             _ = outcome.schema  # Spark Connect analyses no sooner
     except AnalysisException as error:
-        raise SkewlessError(f"Spark cannot do this join: {str(error).splitlines()[0]}") from None
+        fault = _fault_of_conditions(left, right, keys, how) or error
+        raise SkewlessError(f"Spark cannot do this join: {str(fault).splitlines()[0]}") from None
     return kind, keys, outcome
+
+
+def _fault_of_conditions(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
+) -> AnalysisException | None:
+    """What Spark says against the conditions alone; of the whole join it would name our columns."""
+    if not keys.conditions:
+        return None
+    try:
+        with unlogged():
+            _ = left.join(right, reduce(and_, keys.conditions), how).schema
+    except AnalysisException as error:
+        return error
+    return None
 
 
 def _choices(
