@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -38,7 +39,7 @@ def accumulables(count):
 
 
 def lines(size, stages):
-    task = {
+    task: dict[str, Any] = {
         "Event": "SparkListenerTaskEnd",
         "Stage ID": 0,
         "Stage Attempt ID": 0,

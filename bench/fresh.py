@@ -19,6 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ def translations(language: str) -> Iterator[str]:
     for path in sorted((SHARE / "locale").glob(f"{language}/LC_MESSAGES/*.mo")):
         try:
             with path.open("rb") as file:
-                catalogue = gettext.GNUTranslations(file)._catalog
+                catalogue = vars(gettext.GNUTranslations(file))["_catalog"]
         except UnicodeDecodeError:  # a catalogue that does not say how it is encoded
             continue
         yield from (text for text in catalogue.values() if isinstance(text, str))
@@ -205,7 +206,7 @@ def keys_of(name: str) -> np.ndarray:
     """The identities of a stream's keys; none where this machine has nothing to make it of."""
     if name in GENERATED:
         return identities(GENERATED[name](np.random.default_rng(zlib.crc32(name.encode()))))
-    read: Iterable[str | bytes] = islice(REAL[name](), MOST)
+    read: Iterable[Any] = islice(REAL[name](), MOST)
     return identities(list(read) or np.empty(0, np.int64))
 
 

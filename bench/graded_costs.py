@@ -10,7 +10,7 @@ W-Choices knows of neither.
 
 import argparse
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.console import Console
@@ -56,7 +56,8 @@ def told(stream, costs, workers, stages, seed=0):
     busy, start, done = np.zeros(workers), np.zeros(workers), 0
     for speeds in stages:
         part = slice(done, done + keys.size // len(stages))
-        plan = scheme.plan(workers, seed, speeds)._replace(start=start)
+        plan: Any = scheme.plan(workers, seed, speeds)
+        plan = plan._replace(start=start)
         tally, out = scheme.tally(plan, 0), np.empty(keys[part].size, np.int32)
         times = np.arange(keys[part].size, dtype=np.float64)
         scheme.route(plan, tally, keys[part], weights[part], times, out)
@@ -84,7 +85,9 @@ def main():
         for costs in (ByKey(), ByKey(messages // 5)):
             for swaps in (False, True):
                 changes = [(messages // 2, (4 - speeds).tolist())] if swaps else []
-                cluster = Cluster(workers, 0.9, capacities=speeds, costs=costs, changes=changes)
+                cluster = Cluster(
+                    workers, 0.9, capacities=speeds.tolist(), costs=costs, changes=changes
+                )
                 row = {
                     "stream": name,
                     "costs": "change" if costs.period else "fixed",

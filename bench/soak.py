@@ -22,6 +22,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pyspark
@@ -71,7 +72,7 @@ def started(spark, folder, asked, number, observer):
     keyed = source.withWatermark("timestamp", "5 seconds").withColumn("key", key)
     scheme, workers = SETTINGS[number // 2 % len(SETTINGS)]
     checkpoint = str(folder / "checkpoint")
-    by = [F.window("timestamp", "5 seconds"), "key"]
+    by: list[Any] = [F.window("timestamp", "5 seconds"), "key"]
     grouping = group(keyed, by, scheme, workers, checkpoint=checkpoint, observer=observer)
     counts = grouping.fold(folds.count(), folds.sum("value"))
     writer = counts.writeStream.format("noop").outputMode("append")

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 from pyspark.sql import functions as F
 from rich.console import Console
 

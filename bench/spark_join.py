@@ -22,6 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -227,8 +228,8 @@ def cpu(bench):
         bench.spark.conf.set(f"{ADAPTIVE}enabled", "true")
         plan = learn_join(left, right, "k")
         made = {
-            "plain": lambda left=left: left.join(right, "k"),
-            "ours, with a plan": lambda left=left, plan=plan: join(left, right, "k", plan=plan),
+            "plain": partial(left.join, right, "k"),
+            "ours, with a plan": partial(join, left, right, "k", plan=plan),
         }
         taken = {name: [] for name in made}
         for turn in range(bench.rounds + 1):
@@ -271,24 +272,26 @@ def stream(bench):
     """Two streams of click and view, joined by user within the same minute."""
     n, keys = bench.size(100_000), 2000
     clicks, views = (zipf(n // part, keys, 1.3, seed) for part, seed in ((1, 8), (10, 9)))
-    frames, batches = [], []
+    streams, batches = {}, {}
     for name, drawn in (("clicks", clicks), ("views", views)):
         batch = bench.table(name, drawn, "x" if name == "clicks" else "y", files=2)
         reader = bench.spark.readStream.schema(batch.schema).option("maxFilesPerTrigger", 1)
-        frames.append(reader.parquet(str(bench.folder / name)))
-        batches.append(batch)
-    plan = learn_join(*batches, "k", result_weight=0)  # what waits in state is input
+        streams[name] = reader.parquet(str(bench.folder / name))
+        batches[name] = batch
+    # What waits in state is input.
+    plan = learn_join(batches["clicks"], batches["views"], "k", result_weight=0)
+    left, right = streams["clicks"], streams["views"]
     rows = []
     for name in ("plain", "ours"):
         checkpoint = str(bench.folder / f"checkpoint-{name}")
         joined = (
-            frames[0].join(frames[1], "k")
+            left.join(right, "k")
             if name == "plain"
-            else join(*frames, "k", plan=plan, checkpoint=checkpoint)
+            else join(left, right, "k", plan=plan, checkpoint=checkpoint)
         )
         writer = joined.writeStream.format("noop").option("checkpointLocation", checkpoint)
         writer.trigger(availableNow=True).start().awaitTermination()
-        held = 0
+        held = np.zeros(PARTITIONS)
         for side in ("left", "right"):
             state = bench.spark.read.format("statestore").option("joinSide", side).load(checkpoint)
             counts = state.groupBy("partition_id").count().toArrow()

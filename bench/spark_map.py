@@ -12,6 +12,7 @@ its sorting, slices and sketches. Then on a local Spark with 4 workers, against
 import argparse
 import statistics
 import time
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -96,7 +97,7 @@ def shown(title, medians):
 
 def wrapper(rows, row_us, rounds):
     work, batches = working(row_us), prepared(rows)
-    plan = scheme_of("proactive").plan(WORKERS, 0)
+    plan: Any = scheme_of("proactive").plan(WORKERS, 0)
     declared = declared_for_map(StructType().add("key", "long").add("n", "long"))
     job = MapJob(work, ("key", "n"), declared, True, plan, reports=True)
     ways = {

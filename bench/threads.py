@@ -25,7 +25,7 @@ from collections import Counter
 from pathlib import Path
 
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQueryListener
+from pyspark.sql.streaming.listener import StreamingQueryListener
 from rich.console import Console
 
 from skewless import folds

@@ -8,6 +8,7 @@ of the whole stream and of its second half alone, the mean over the seeds. Not a
 """
 
 import argparse
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -47,7 +48,8 @@ def main():
             for workers, sources in ((w, s) for w in (10, 50, 100) for s in (1, 5)):
                 ours, theirs = measured(messages, keys, workers, sources, options.seeds)
                 kept += ours <= np.maximum(TARGET, MORE * theirs)
-                row = {"messages": messages, "keys": keys, "workers": workers, "sources": sources}
+                row: dict[str, Any] = {"messages": messages, "keys": keys}
+                row |= {"workers": workers, "sources": sources}
                 for part, a, b in zip(("whole", "second half"), ours, theirs, strict=True):
                     row |= {part: f"{a:.2%}", f"{part}, W-Choices": f"{b:.2%}"}
                 rows.append(row)

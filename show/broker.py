@@ -22,10 +22,15 @@ from pathlib import Path
 from types import TracebackType
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    NewPartitions,
+    NewTopic,
+)
 
 from skewless.errors import SkewlessError
-from skewless.spark.lab.jars import Packages, fetched, java
+from skewless.spark.lab.jars import Packages, fetched
+from skewless.spark.lab.java import java
 
 PACKAGES = Packages("kafka-4.1.0", ("org.apache.kafka:kafka_2.13:4.1.0",), transitive=True)
 KEPT = Path(__file__).parents[1] / ".kafka"

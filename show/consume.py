@@ -53,7 +53,7 @@ def read_counts(address: str, topic: str) -> Counts:
         consumer.close()
 
 
-def _take(message, found: Counts) -> None:  # type: ignore[no-untyped-def]
+def _take(message, found: Counts) -> None:
     key, count = message.key().decode(), int(message.value())
     found.records += 1
     found.stepped_back += count < found.newest.get(key, 0)

@@ -109,7 +109,7 @@ def play(show: Show) -> None:
             most = {"maxOffsetsPerTrigger": str(int(MOST_S * show.rate))}
             kafka = Kafka(broker.address, TOPIC, f"counts-{scheme}", options=most)
             queries.append(start(spark, kafka, scheme, show, observer, folder))
-        held.callback(lambda: [query.stop() for query in queries])
+        held.callback(_stop, queries)
         held.enter_context(_producing(broker.address, show))
         _watch(watching, queries, show.seconds)
 
@@ -124,6 +124,11 @@ def _producing(address: str, show: Show) -> Iterator[None]:
     finally:
         stop.set()
         sending.join(20)
+
+
+def _stop(queries: list[StreamingQuery]) -> None:
+    for query in queries:
+        query.stop()
 
 
 def _watch(

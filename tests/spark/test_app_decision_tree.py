@@ -95,12 +95,14 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
         (lambda df: DecisionTree("label", ["label"]), "label is not one of them"),
         (lambda df: DecisionTree("a", ["label"]).fit(df), "does not name classes"),
         (lambda df: DecisionTree("s", ["label"]).fit(df), "'label' of type string does not suit"),
+        (lambda df: DecisionTree("label", ["n.a"]).fit(df), "'n.a' is not a column but a part of"),
         (lambda df: DecisionTree("label", ["a"]).fit(df.where("false")), "no row has a label"),
         (lambda df: DecisionTree("label", ["a"]).learner("x", grace=1), "grace must be"),
     ],
 )
 def test_a_mistake_is_one_sentence(spark, call, sentence):
     df = spark.createDataFrame([("p", 1.0)], "label string, a double").withColumn("s", F.lit("x"))
+    df = df.withColumn("n", F.struct("a"))
     with pytest.raises(SkewlessError, match=sentence) as error:
         call(df)
     assert "\n" not in str(error.value)

@@ -181,7 +181,10 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
         (lambda df: NaiveBayes("l", ["a"], "bernoulli"), "bernoulli"),
         (lambda df: NaiveBayes(5, ["a"]), "label is the name of a column, not 5"),
         (lambda df: NaiveBayes("l", 5), "one or more names"),
-        (lambda df: NaiveBayes("l", ["m.key"]).fit(df), "no column 'm.key'"),
+        (lambda df: NaiveBayes("l", ["m.key"]).fit(df), "'m.key' is not a column but a part"),
+        (lambda df: NaiveBayes("l", ["s.x"]).fit(df), "feature 's.x' is not a column but a part"),
+        (lambda df: NaiveBayes("s.x", ["a"]).fit(df), "label 's.x' is not a column but a part"),
+        (lambda df: NaiveBayes("l", ["s.nope"]).fit(df), "no column 's.nope'"),
         (lambda df: NaiveBayes("l", []), "one or more names"),
         (lambda df: NaiveBayes("l", ["l"]), "label is not one of them"),
         (lambda df: NaiveBayes("l", ["a"], alpha=0), "alpha is a number above 0"),
@@ -195,8 +198,8 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
     ],
 )
 def test_a_mistake_is_one_sentence(spark, call, sentence):
-    ddl = "l string, a string, x double, m map<string, int>, t array<string>"
-    df = spark.createDataFrame([("c", "v", -1.0, {}, [])], ddl)
+    ddl = "l string, a string, x double, m map<string, int>, t array<string>, s struct<x: string>"
+    df = spark.createDataFrame([("c", "v", -1.0, {}, [], ("z",))], ddl)
     with pytest.raises(SkewlessError, match=sentence) as error:
         call(df)
     assert "\n" not in str(error.value)

@@ -9,7 +9,6 @@ import math
 
 import pytest
 from pyspark.errors import AnalysisException
-from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
@@ -248,38 +247,6 @@ def test_keys_that_only_spark_can_compare_are_not_counted(spark):
             assert_same(join(nothing, numbers, "k", "left"), nothing.join(numbers, "k", "left"))
     with settings(spark, spark_sql_ansi_enabled="false"):
         assert_same(join(numbers, texts, "k", "full"), numbers.join(texts, "k", "full"))
-
-
-@pytest.mark.parametrize(
-    ("on", "how", "says"),
-    [
-        ("k", "sideways", "no join type 'sideways'"),
-        ("nope", "inner", "no column of the left side 'nope'"),
-        ("x", "inner", "no column of the right side 'x'"),
-        ([("k", "nope")], "inner", "no column of the right side 'nope'"),
-        ([], "inner", "a list of pairs"),
-        (None, "inner", "a list of pairs"),
-        (("k", "k"), "inner", "a list of pairs"),
-        ([("k", "k", "k")], "inner", "a list of pairs"),
-        (["k", ("k", "k")], "inner", "a list of pairs"),
-        (["k", "k"], "inner", "repeat themselves"),
-        (lambda: F.col("k") == F.col("k"), "inner", "give these as pairs"),
-        ([("k", "m")], "inner", "cannot be a key"),
-        ([("k", "s")], "inner", "do not compare"),
-        (lambda: [("k", F.sum("y"))], "inner", "not computed from one row alone"),
-        (lambda: [("k", F.explode(F.array("y")))], "inner", "not computed from one row alone"),
-        (lambda: [("k", F.row_number().over(Window.orderBy("y")))], "inner", "into no join"),
-        (lambda: [("k", F.window("t", "1 hour"))], "inner", "of a time window"),
-        (lambda: [(F.rand(), "y")], "inner", "is not the same when it is computed again"),
-    ],
-)
-def test_what_is_no_join_is_refused_in_a_sentence_before_any_job(tables, on, how, says):
-    left, right = tables
-    right = right.withColumn("m", F.create_map("k", "y")).withColumn("s", F.struct("y"))
-    right = right.withColumn("t", F.timestamp_seconds("y"))
-    with pytest.raises(SkewlessError, match=says) as caught:
-        join(left, right, on() if callable(on) else on, how)
-    assert "\n" not in str(caught.value)
 
 
 class Heard(logging.Handler):

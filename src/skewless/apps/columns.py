@@ -25,8 +25,26 @@ def check_batch(df: DataFrame) -> None:
 
 
 def exact_field(df: DataFrame, name: str, what: str) -> StructField:
-    """The column of exactly this name, dots and all: a model reads columns, not their fields."""
-    return field_of(df, quoted(name), what)
+    """The column of exactly this name, dots and all: a model reads columns, not their fields.
+
+    To predict, it knows their names alone, which do not tell a field from a column.
+    """
+    try:
+        return field_of(df, quoted(name), what)
+    except SkewlessError as error:
+        if not _is_read_from_a_column(df, name, what):
+            raise error from None
+    raise SkewlessError(
+        f"The {what} '{name}' is not a column but a part of one, and a model reads whole columns: "
+        "make it a column first, with withColumn."
+    )
+
+
+def _is_read_from_a_column(df: DataFrame, name: str, what: str) -> bool:
+    try:
+        return bool(field_of(df, name, what))
+    except SkewlessError:
+        return False
 
 
 def check_label(df: DataFrame, label: str) -> DataType:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import reprlib
-import threading
 from dataclasses import replace
+from functools import reduce
+from operator import and_
 from typing import SupportsIndex
 
 from pyspark.errors import AnalysisException
@@ -19,6 +19,7 @@ from skewless.spark.input.checks import check_server, check_worker_count
 from skewless.spark.input.version import unlogged
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.counting import count
+from skewless.spark.join.explained import as_batch, explained, is_repeatable, why_keys_do_not_matter
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of
 from skewless.spark.join.plan import Choices, JoinPlan, as_pairs, make_plan
@@ -29,22 +30,6 @@ from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
 _PARTITIONS = "spark.sql.shuffle.partitions"
-# Spark leaves fields of wide tables out of its words, and ends those of long plans early.
-_SHOWN = {
-    "spark.sql.debug.maxToStringFields": str(1 << 20),
-    "spark.sql.maxPlanStringLength": str((1 << 31) - 16),
-}
-# What gives other rows when it is run again; found in the words of Spark's own plan.
-_UNREPEATABLE = re.compile(
-    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|first|last"
-    r"|first_value|last_value|nth_value|any_value|max_by|min_by|lag|lead|row_number|ntile"
-    r"|collect_list|collect_set|array_agg|listagg|mode|histogram_numeric|percentile_approx"
-    r"|approx_percentile|spark_partition_id|current_timestamp|localtimestamp|now|current_date"
-    r"|current_time)\("
-    r"|\bRowFrame\b|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
-)
-
-_EXPLAINS = threading.Lock()  # how much Spark explains is a setting of the session
 
 
 def join(
@@ -90,6 +75,9 @@ def join(
     streaming = left.isStreaming or right.isStreaming
     both_stream = left.isStreaming and right.isStreaming
     partitions = _partitions(left, workers, keys, both_stream)
+    batch = as_batch(left, right, keys, how) if streaming and not both_stream else outcome
+    words = "" if keys.plain or both_stream else explained(batch)
+    unkeyed = why_keys_do_not_matter(words)
     if plan is not None:
         plan = plan.for_join(kind, distinct=not keys.conditions and not right.isStreaming)
     if both_stream:
@@ -106,9 +94,11 @@ def join(
             "The keys of a stream cannot be counted before they come: learn a plan from earlier "
             "rows with learn_join, and hand it to plan=."
         )
-    else:
+    if unkeyed:
+        plan = _uncounted(keys, kind, partitions, choices, unkeyed)
+    elif plan is None:
         exists = repeatable and not keys.conditions and not keys.nested
-        exists = exists and (not kind.has_doubts or all(map(_is_repeatable, (left, right))))
+        exists = exists and (not kind.has_doubts or is_repeatable(words))
         plan = _learned(left, right, keys, kind, partitions, replace(choices, exists=exists))
     _LOG.info("%s", plan.describe())
     if not plan.spreads or keys.plain:
@@ -137,7 +127,7 @@ def learn_join(
     on, how, workers, salt, result_weight, target: as for `join`
     sample: share of the rows to read, drawn at random; else 1 %, or more of small tables
     """
-    kind, keys, _ = _checked(left, right, on, how)
+    kind, keys, outcome = _checked(left, right, on, how)
     if left.isStreaming or right.isStreaming:
         raise SkewlessError(
             "A plan is learned from batch DataFrames, not from a stream: read a part of the "
@@ -148,7 +138,8 @@ def learn_join(
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
     seed = whole("seed", seed) % (1 << 62)  # Spark takes one of 64 bits, and each side has its own
-    return _learned(left, right, keys, kind, partitions, choices, sample, seed)
+    unkeyed = "" if keys.plain else why_keys_do_not_matter(explained(outcome))
+    return _learned(left, right, keys, kind, partitions, choices, unkeyed, sample, seed)
 
 
 def _checked(
@@ -164,8 +155,23 @@ def _checked(
             outcome = plain_join(left, right, keys, how)
             _ = outcome.schema  # Spark Connect analyses no sooner
     except AnalysisException as error:
-        raise SkewlessError(f"Spark cannot do this join: {str(error).splitlines()[0]}") from None
+        fault = _fault_of_conditions(left, right, keys, how) or error
+        raise SkewlessError(f"Spark cannot do this join: {str(fault).splitlines()[0]}") from None
     return kind, keys, outcome
+
+
+def _fault_of_conditions(
+    left: DataFrame, right: DataFrame, keys: JoinKeys, how: str
+) -> AnalysisException | None:
+    """What Spark says against the conditions alone; of the whole join it would name our columns."""
+    if not keys.conditions:
+        return None
+    try:
+        with unlogged():
+            _ = left.join(right, reduce(and_, keys.conditions), how).schema
+    except AnalysisException as error:
+        return error
+    return None
 
 
 def _choices(
@@ -213,16 +219,27 @@ def _learned(
     kind: Kind,
     partitions: int,
     choices: Choices,
+    plain: str = "",
     sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
-    """Count and plan, unless the keys cannot be spread at all."""
+    """Count and plan, unless the keys cannot be spread at all.
+
+    plain: a reason to leave the join as it is, if there is one already
+    """
     if keys.plain:
         # Nor could all of them be counted: only Spark knows by which type they are compared.
-        uncounted = nothing_counted(partitions)
-        return make_plan(uncounted, kind, as_pairs(keys), keys.types, choices, keys.plain)
+        return _uncounted(keys, kind, partitions, choices, keys.plain)
     sizes = count(left, right, keys, kind, partitions, choices.result_weight, sample, seed)
-    plain = broadcast_side(left, right, kind, sizes)
+    plain = plain or broadcast_side(left, right, kind, sizes)
+    return make_plan(sizes, kind, as_pairs(keys), keys.types, choices, plain)
+
+
+def _uncounted(
+    keys: JoinKeys, kind: Kind, partitions: int, choices: Choices, plain: str
+) -> JoinPlan:
+    """The plan of a join that is left to Spark whatever its keys are."""
+    sizes = nothing_counted(partitions)
     return make_plan(sizes, kind, as_pairs(keys), keys.types, choices, plain)
 
 
@@ -247,20 +264,3 @@ def _stream_plan(
             "rows with learn_join, and hand it to plan=."
         )
     return kept
-
-
-def _is_repeatable(df: DataFrame) -> bool:
-    """Whether nothing in Spark's plan of the DataFrame tells that it may differ next time."""
-    conf = df.sparkSession.conf
-    with _EXPLAINS:
-        before = {name: str(conf.get(name)) for name in _SHOWN}
-        try:
-            for name, value in _SHOWN.items():
-                conf.set(name, value)
-            words = df.sparkSession.sql("explain extended select * from {df}", df=df).first()
-        except AnalysisException:
-            return False
-        finally:
-            for name, value in before.items():
-                conf.set(name, value)
-    return words is not None and not _UNREPEATABLE.search(words[0])

@@ -26,8 +26,8 @@ def describe(plan: JoinPlan) -> str:
         return f"{a_join} is left to Spark as it is, because {plan.plain}."
     if plan.plain:
         lines.append(
-            f"Left to Spark as it is, because {plan.plain}; its fullest task is expected to have "
-            f"{plain:.2f} times the mean work."
+            f"Left to Spark as it is, because {plan.plain}; with each row where its key belongs, "
+            f"the fullest task would have {plain:.2f} times the mean work."
         )
         return "\n".join(lines)
     lines.append(
