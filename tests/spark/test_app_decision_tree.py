@@ -97,6 +97,8 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
         (lambda df: DecisionTree("s", ["label"]).fit(df), "'label' of type string does not suit"),
         (lambda df: DecisionTree("label", ["a"]).fit(df.where("false")), "no row has a label"),
         (lambda df: DecisionTree("label", ["a"]).learner("x", grace=1), "grace must be"),
+        (lambda df: DecisionTree("label", ["a"]).fit("rows"), "takes a Spark DataFrame"),
+        (lambda df: DecisionTree("label", ["a"]).learner(" "), "keeps what it knows in a folder"),
     ],
 )
 def test_a_mistake_is_one_sentence(spark, call, sentence):

@@ -108,6 +108,8 @@ class Observer:
         self._asking: threading.Thread | None = None
         self._closed = False  # then only what is asked for is awaited
         self._live: LivePage | None = None
+        if not isinstance(log, str | Path | None):
+            raise SkewlessError(f"The log is the path of a file, not {log!r}.")
         self._log = None if log is None else Path(log)
         if self._log is not None:
             _check_log(self._log)
@@ -246,6 +248,15 @@ class Observer:
                         if self._live is not None:
                             self._live.show(record, seen, job.plan)
             return bool(self._awaited)
+
+
+def check_observer(observer: Any) -> None:
+    """Refuse what is neither an observer nor None."""
+    if not isinstance(observer, Observer | None):
+        raise SkewlessError(
+            "observer= takes a skewless.spark.Observer, such as Observer(page=0), not "
+            f"{observer!r}."
+        )
 
 
 def _check_log(log: Path) -> None:
