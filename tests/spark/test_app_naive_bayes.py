@@ -175,6 +175,12 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
     assert all(row["the.label"] == row["prediction"] for row in found)
 
 
+def test_a_model_shows_what_it_is_of_on_one_line(spark):
+    df = spark.createDataFrame([("c", "v"), ("d", "v"), ("d", "w")], "l string, a string")
+    shown = "NaiveBayesModel(categorical: 2 classes by a, learned from 3 rows)"
+    assert repr(NaiveBayes("l", ["a"]).fit(df, workers=2)) == shown
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [

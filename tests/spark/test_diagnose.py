@@ -235,6 +235,9 @@ def test_several_keys_are_ranked(rows):
     overs = [d.candidates[0].time_over_ideal for d in ranked.diagnoses]
     assert overs == sorted(overs, reverse=True)
     assert "<table>" in ranked._repr_html_()
+    lines = repr(ranked).splitlines()
+    assert len(lines) == len(overs)
+    assert all(" × ideal by plain hash, hottest " in line for line in lines)
 
 
 @pytest.mark.connect

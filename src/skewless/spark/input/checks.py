@@ -23,7 +23,7 @@ from skewless.errors import SkewlessError, unknown
 from skewless.hashing import SALT, check_seed
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays, check_workers
-from skewless.spark.input.version import check_version, is_variant, unlogged
+from skewless.spark.input.version import check_version, is_stopped, is_variant, unlogged
 from skewless.spark.input.wire import check_key
 
 Key = str | Column | Sequence[str | Column]
@@ -43,6 +43,10 @@ def check_server(df: DataFrame) -> None:
         elif type(df).__module__.startswith("pandas"):
             kind, way = f"a pandas {type(df).__name__}", "make one with spark.createDataFrame"
         raise SkewlessError(f"Routing takes a Spark DataFrame, not {kind}: {way}.")
+    if is_stopped(df.sparkSession):
+        raise SkewlessError(
+            "The DataFrame's Spark session was stopped: start another and read the data again."
+        )
     check_version(df.sparkSession.version, "The Spark server")
 
 

@@ -120,6 +120,10 @@ class Observer:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        page = "" if self.page is None else f", page {self.page.url}"
+        return f"Observer({len(self._records):,} records{page})"
+
     @property
     def port(self) -> int | None:
         """Where Prometheus finds the endpoint, if there is one."""
