@@ -14,6 +14,7 @@ import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import scheme_of
+from skewless.schemes.partial import PartialKeyGrouping
 from skewless.simulate.balance import Case, LoadRecorder, balance, balance_all
 from skewless.simulate.replication import PairCounter
 from skewless.simulate.sources import Estimate, Sources
@@ -234,6 +235,13 @@ def test_nothing_to_route_is_one_sentence():
         ({"estimate": "guess"}, "local, global or probe:T"),
         ({"estimate": "probe:0"}, "local, global or probe:T"),
         ({"seed": -1}, "A seed is"),
+        ({"seed": 0.5}, "A seed is a whole number, not 0.5"),
+        ({"workers": "4"}, "The number of workers is a whole number, not '4'"),
+        ({"sources": 1.5}, "The number of sources is a whole number, not 1.5"),
+        ({"estimate": 3}, "local, global or probe:T"),
+        ({"scheme": None}, "A scheme is one of skewless.schemes or a text .*, not None"),
+        ({"scheme": PartialKeyGrouping}, "A scheme is one of .*, not <class"),
+        ({"stream": [1, 2]}, r"A stream is one of skewless.streams or a text .*, not \[1, 2\]"),
         ({"scheme": "parial"}, "did you mean 'partial'"),
         ({"scheme": "partial:choice=3"}, "did you mean 'choices'"),
         ({"scheme": "partial:choices=9"}, "needs at least 9 workers"),
@@ -249,6 +257,12 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
     workers = arguments.pop("workers", 4)
     with pytest.raises(SkewlessError, match=sentence):
         balance(stream, scheme, workers, **arguments)
+
+
+def test_whole_numbers_of_numpy_are_seeds_and_numbers_of_workers():
+    keys = np.arange(100, dtype=np.uint64)
+    ours = skewless.route(keys, "partial", np.int64(4), sources=np.int32(2), seed=np.int64(3))
+    assert ours.tolist() == skewless.route(keys, "partial", 4, sources=2, seed=3).tolist()
 
 
 def test_values_are_routed_as_spark_hashes_them_and_identities_as_they_are():

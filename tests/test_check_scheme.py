@@ -95,5 +95,21 @@ def test_a_broken_scheme_is_told_which_law_it_breaks(scheme):
         check_scheme(scheme())
 
 
+@pytest.mark.parametrize(
+    ("scheme", "options", "sentence"),
+    [
+        ("partial", {}, "check_scheme takes a scheme, .*, not 'partial'"),
+        (ShuffleGrouping, {}, "check_scheme takes a scheme, .*, not <class"),
+        (ShuffleGrouping(), {"workers": "3"}, "The number of workers is a whole number"),
+        (ShuffleGrouping(), {"workers": 0}, "The number of workers must be at least 1"),
+        (ShuffleGrouping(), {"messages": 0}, "at least 1 message, not 0"),
+        (ShuffleGrouping(), {"seed": "a"}, "A seed is a whole number"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_sentence(scheme, options, sentence):
+    with pytest.raises(SkewlessError, match=sentence):
+        check_scheme(scheme, **options)
+
+
 def test_a_sound_scheme_passes():
     check_scheme(PartialKeyGrouping(choices=3), workers=5, messages=100, seed=4)

@@ -398,6 +398,25 @@ def test_mistakes_are_one_clear_sentence(make, sentence):
         make()
 
 
+class Mistyped(Spread):
+    def finish(self, state):
+        return "wide"
+
+
+@pytest.mark.parametrize(
+    ("fold", "sample", "sentence"),
+    [
+        ("spread", {"x": [1.0, 2.0, 3.0]}, "check_fold takes a fold, .*, not 'spread'"),
+        (Spread(), {"x": 5}, "A sample has a list of values of one type for each column"),
+        (Spread(), {"x": [1.0, "a", 2.0]}, "A sample has a list of values of one type for each"),
+        (Mistyped(), {"x": [1.0, 2.0, 3.0]}, "its results are of type double, and its `finish` ga"),
+    ],
+)
+def test_what_cannot_be_checked_is_one_sentence(fold, sample, sentence):
+    with pytest.raises(SkewlessError, match=sentence):
+        folds.check_fold(fold, sample)
+
+
 def test_an_alias_stays_as_it_was_given():
     assert folds.sum("a.b").alias("total of a.b").over(["b"]).name == "total of a.b"
     assert folds.sleeping(folds.sum("a").alias("a"), 1).over(["b"]).name == "a"

@@ -4,6 +4,7 @@ import struct
 from datetime import UTC, date, datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import xxhash
@@ -103,10 +104,16 @@ def test_each_type_hashes_by_the_bytes_that_spark_hashes():
     assert identities(pa.array([micros], pa.timestamp("us"))).tolist() == of_bytes("<q", micros)
 
 
-@pytest.mark.parametrize("key", [2**64, 1j, [1], {"a": 1}])
+@pytest.mark.parametrize("key", [2**64, 1j, [1], {"a": 1}, "\ud800"])
 def test_a_key_that_cannot_be_hashed_is_one_sentence(key):
     with pytest.raises(SkewlessError, match=r"^[A-Z].*\S$"):
         identity(key)
+
+
+@pytest.mark.parametrize("keys", [pd.DataFrame({"a": ["x"]}), ["\ud800"]], ids=["table", "text"])
+def test_an_array_that_cannot_be_hashed_is_one_sentence(keys):
+    with pytest.raises(SkewlessError, match=r"^Keys are "):
+        identities(keys)
 
 
 def test_zero_has_one_sign_and_nan_one_bit_pattern():

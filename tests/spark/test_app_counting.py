@@ -266,6 +266,7 @@ def test_trending_is_the_same_on_a_batch_and_at_the_end_of_a_stream(spark, tmp_p
         (lambda df: heavy_hitters(df, "w", by="zz"), r"no column 'zz'\. Valid: w\."),
         (lambda df: trending(df, "w", "w", timedelta(1)), "is not a time"),
         (lambda df: trending(df, "w", F.current_timestamp(), timedelta(0)), "period is"),
+        (lambda df: trending(df, "w", F.current_timestamp(), timedelta.max), "at most 146,235 yea"),
     ],
 )
 def test_a_mistake_is_one_sentence(words, call, sentence):

@@ -87,6 +87,12 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
     assert all(row["the.label"] == row["prediction"] for row in found)
 
 
+def test_a_model_shows_what_it_is_of_on_one_line(spark):
+    df = spark.createDataFrame([("p", 1.0), ("q", 2.0)], "label string, a double")
+    model = DecisionTree("label", ["a"], depth=1).fit(df, workers=2)
+    assert repr(model) == "DecisionTreeModel(2 leaves for 2 classes by a)"
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -98,6 +104,8 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
         (lambda df: DecisionTree("label", ["n.a"]).fit(df), "'n.a' is not a column but a part of"),
         (lambda df: DecisionTree("label", ["a"]).fit(df.where("false")), "no row has a label"),
         (lambda df: DecisionTree("label", ["a"]).learner("x", grace=1), "grace must be"),
+        (lambda df: DecisionTree("label", ["a"]).fit("rows"), "takes a Spark DataFrame"),
+        (lambda df: DecisionTree("label", ["a"]).learner(" "), "keeps what it knows in a folder"),
     ],
 )
 def test_a_mistake_is_one_sentence(spark, call, sentence):

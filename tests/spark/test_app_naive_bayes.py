@@ -175,6 +175,12 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
     assert all(row["the.label"] == row["prediction"] for row in found)
 
 
+def test_a_model_shows_what_it_is_of_on_one_line(spark):
+    df = spark.createDataFrame([("c", "v"), ("d", "v"), ("d", "w")], "l string, a string")
+    shown = "NaiveBayesModel(categorical: 2 classes by a, learned from 3 rows)"
+    assert repr(NaiveBayes("l", ["a"]).fit(df, workers=2)) == shown
+
+
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
@@ -195,6 +201,9 @@ def test_columns_may_have_dots_in_their_names(spark, ticks):
         (lambda df: NaiveBayes("l", ["x"], "multinomial").fit(df), "'x' has counts below 0"),
         (lambda df: NaiveBayes("l", ["nope"]).fit(df), "nope"),
         (lambda df: NaiveBayes("l", ["a"]).fit(df.where("false")), "no row has a label"),
+        (lambda df: NaiveBayes("l", ["a"]).fit(None), "takes a Spark DataFrame"),
+        (lambda df: NaiveBayes("l", ["a"]).learner(None), "keeps what it knows in a folder"),
+        (lambda df: NaiveBayes("l", ["a"]).learner(__file__), "is a file: give a learner a folder"),
     ],
 )
 def test_a_mistake_is_one_sentence(spark, call, sentence):

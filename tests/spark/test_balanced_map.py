@@ -144,6 +144,9 @@ def test_an_exception_comes_with_the_key_and_the_line_that_raised_it(pages):
         ({"scheme": "distribution-aware"}, "balanced_map learns costs: use 'proactive'"),
         ({"scheme": "off-greedy"}, "for simulation only"),
         ({"checkpoint": "somewhere"}, "no stream: leave checkpoint= out"),
+        ({"seed": -1}, "A seed is a whole number from 0"),
+        ({"seed": 0.5}, "A seed is a whole number, not 0.5"),
+        ({"observer": "log"}, "takes a skewless.spark.Observer"),
         ({"observer": Observer()}, "no stream: leave observer= out"),
     ],
 )

@@ -235,6 +235,9 @@ def test_several_keys_are_ranked(rows):
     overs = [d.candidates[0].time_over_ideal for d in ranked.diagnoses]
     assert overs == sorted(overs, reverse=True)
     assert "<table>" in ranked._repr_html_()
+    lines = repr(ranked).splitlines()
+    assert len(lines) == len(overs)
+    assert all(" × ideal by plain hash, hottest " in line for line in lines)
 
 
 @pytest.mark.connect
@@ -253,6 +256,8 @@ def test_two_results_are_equal_whatever_their_order_of_rows_and_columns(rows):
     assert money.exceptAll(last_bit).count(), "there is nothing to round"
     assert verify(money, last_bit).equal
     assert "rows before and" in verify(sums, sums.limit(3)).verdict
+    assert verify(money, money, digits=10**9).equal
+    assert not verify(money, last_bit, digits=10**9).equal
     doubled = sums.union(sums.where("n > 0").limit(1))
     assert not verify(sums, doubled).equal
 
@@ -297,6 +302,11 @@ def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
     assert verify(rows("map('a', 1, 'b', 2)"), rows("map('b', 2, 'a', 1)")).equal
 
 
+def raising(df):
+    """The same, but that no job on its days can end."""
+    return df.withColumn("day", F.raise_error(F.lit("a job ran")).cast("int"))
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [
@@ -317,7 +327,15 @@ def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
         (lambda df: diagnose(df, "day", work="fold", with_=df), "A join has two sides"),
         (lambda df: diagnose(df.limit(0), "day"), "has no rows"),
         (lambda df: diagnose(df.select(F.parse_json(F.lit("1")).alias("v")), "v"), "be a key"),
+        (lambda df: diagnose(df, "day", work=3), "no kind of work called '3'"),
+        (lambda df: diagnose(df, "day", seed="a"), "A seed is a whole number, not 'a'"),
+        (lambda df: diagnose(df, "day", with_="x"), "takes a Spark DataFrame"),
+        (lambda df: diagnose(df, "day", cost="cost", with_=df), "leave cost= out beside with_="),
+        (lambda df: diagnose(raising(df), "day", with_=df.drop("day")), "no column 'day'"),
         (lambda df: diagnose_keys(df, []), "at least one"),
+        (lambda df: diagnose_keys(df, F.col("day")), "at least one"),
+        (lambda df: diagnose_keys(df, 5), "at least one"),
+        (lambda df: diagnose_keys(raising(df), ["day", "dya"]), "no column 'dya'"),
         (lambda df: diagnose(5, "day"), "takes a Spark DataFrame"),
         (lambda df: verify(df, df.select("day")), "differ in their columns"),
         (lambda df: verify(df, df, rounds=0), "at least 1 round"),

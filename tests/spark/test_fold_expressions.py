@@ -85,6 +85,7 @@ def test_an_expression_is_computed_once_for_all_folds_of_it(df):
         (lambda: folds.sum(F.explode(F.array("x"))), "is not computed from one row alone"),
         (lambda: folds.sum(F.col("nope") + 1), "The column of a fold .* cannot be computed"),
         (lambda: folds.sum("nope"), "There is no column 'nope'"),
+        (lambda: folds.count("*"), r"count rows with folds.count\(\)"),
         (lambda: folds.sum(F.lower("w")), r"sum cannot fold column 'lower\(w\)' of type string"),
         (lambda: folds.max(F.collate("w", "UTF8_LCASE")), "has the collation UTF8_LCASE"),
     ],
@@ -92,6 +93,14 @@ def test_an_expression_is_computed_once_for_all_folds_of_it(df):
 def test_a_mistake_is_one_sentence_before_any_job(df, make, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         group(df, "k", "key", 2).fold(make())
+
+
+def test_a_name_in_backticks_is_shown_as_spark_shows_it(df):
+    named = df.selectExpr("k", "x as `a.b`", "x as `a``b`", "struct(x as `c d`) as s")
+    names = ["`a.b`", "`a``b`", "s.`c d`", "`s`.`c d`"]
+    for name in names:
+        ours = group(named, "k", "key", 2).fold(folds.sum(name), folds.count(name))
+        assert ours.columns == named.groupBy("k").agg(F.sum(name), F.count(name)).columns
 
 
 def test_a_sample_names_its_column_as_spark_names_the_expression(df):

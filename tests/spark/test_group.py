@@ -281,6 +281,12 @@ def test_explain_says_in_words_what_will_run(df, capsys):
             "Spark groups by no such value",
         ),
         (
+            lambda df: group(df, "w", "key", 2).apply("middle", "w string"),
+            "apply takes a function from a pyarrow.Table to another, not 'middle'",
+        ),
+        (lambda df: group(df, "w", "key", 2, observer="log"), "takes a skewless.spark.Observer"),
+        (lambda df: group(df, "w", "key", 2, observer=Observer), "takes a skewless.spark.Observer"),
+        (
             lambda df: group(df, F.collate("w", "UTF8_LCASE").alias("c"), "key", 2),
             "has the collation UTF8_LCASE",
         ),

@@ -157,6 +157,13 @@ def test_observers_share_a_page_by_its_port_and_a_taken_one_is_one_sentence():
         Observer(port=0, page=prometheus.port)
     prometheus.close()
     second.close()
+    for port in ("a", -1, 70_000, True, 1.5):
+        for observed in ({"page": port}, {"port": port}):
+            with pytest.raises(SkewlessError, match="is a whole number from 0, which takes a free"):
+                Observer(**observed)
+    assert repr(Observer()) == "Observer(0 records)"
+    with pytest.raises(SkewlessError, match="The log is the path of a file, not 3"):
+        Observer(log=3)
     assert Observer().page is None
 
 

@@ -110,6 +110,12 @@ def test_mistakes_are_one_clear_sentence(files, arguments, sentence):
         per_worker(files.stream(), *arguments, CountPerKey(), CountPerKey.SCHEMA)
 
 
+@pytest.mark.parametrize("processor", [None, CountPerKey, lambda rows: rows])
+def test_what_is_no_processor_is_one_sentence(files, five_partitions, processor):
+    with pytest.raises(SkewlessError, match="A processor is an object of your own subclass"):
+        per_worker(files.stream(), "w", "key", 2, processor, CountPerKey.SCHEMA)
+
+
 def test_an_output_mode_that_is_none_is_one_sentence(files, five_partitions):
     for mode in (None, "all"):
         with pytest.raises(SkewlessError, match=f"no output mode '{mode}'"):

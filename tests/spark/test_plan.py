@@ -104,5 +104,10 @@ def test_a_damaged_or_foreign_file_is_one_sentence(rows, tmp_path):
             assert Plan.load(file).workers == 4
     with pytest.raises(SkewlessError, match="cannot be read: No such file"):
         Plan.load(tmp_path / "none")
+    for nothing in (None, 3):
+        with pytest.raises(SkewlessError, match="A plan is kept in a file"):
+            Plan.load(nothing)
+        with pytest.raises(SkewlessError, match="A plan is kept in a file"):
+            plan.save(nothing)
     with pytest.raises(SkewlessError, match="cannot be written to"):
         plan.save(tmp_path / "none" / "plan")

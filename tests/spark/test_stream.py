@@ -200,6 +200,7 @@ def test_streams_keep_their_state_in_rocksdb_unless_the_user_chose_otherwise(spa
         ),
         (lambda g: g("w", "key").fold(Longest(), output_mode="append"), "needs a key that ends"),
         (lambda g: g("w", "key").fold(Longest(), output_mode="apend"), "did you mean 'append'"),
+        (lambda g: g("w", "key").fold(Longest(), output_mode=None), "no output mode 'None'"),
         (lambda g: g("w", "key").apply(lambda t: t, "w string"), "a stream never has them all"),
         (lambda g: g(F.session_window("t", "5 minutes"), "key"), "session window cannot be spread"),
         (lambda g: g("w", "distribution-aware"), "group a stream with checkpoint="),

@@ -31,6 +31,29 @@ with local_session(2) as spark:
 """
 
 
+STOPPED = """
+from skewless.apps import top_k
+from skewless.errors import SkewlessError
+from skewless.spark.lab.session import local_session
+from skewless.spark import balanced_map, diagnose, group, route, verify
+
+with local_session(1) as spark:
+    rows = spark.range(9)
+for ask in (
+    lambda: group(rows, "id"),
+    lambda: route(rows, "id"),
+    lambda: balanced_map(rows, lambda batches: batches, "id long", key="id"),
+    lambda: diagnose(rows, "id"),
+    lambda: verify(rows, rows),
+    lambda: top_k(rows, "id"),
+):
+    try:
+        ask()
+    except SkewlessError as error:
+        print(error)
+"""
+
+
 def test_workers_with_the_same_version_will_do(spark):
     check_workers_python(spark, __version__)
 
@@ -74,6 +97,13 @@ def test_sessions_of_two_threads_may_ask_at_once():
     with ThreadPoolExecutor(2) as pool:
         asked = [pool.submit(check_workers_python, Slow(), __version__) for _ in range(2)]
     assert [each.result() for each in asked] == [None, None]
+
+
+def test_a_stopped_session_is_one_sentence():
+    ran = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True)
+    assert ran.stdout.count("The DataFrame's Spark session was stopped: start another") == 6, (
+        ran.stderr
+    )
 
 
 def test_workers_without_the_package_are_one_sentence(tmp_path):

@@ -9,14 +9,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, DataType, IntegralType, StringType, StructField
 
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import field_of, quoted, unquoted
+from skewless.spark.input.checks import check_server, field_of, quoted, unquoted
 from skewless.spark.input.types import arrow_type
 
 NAMES = StringType | IntegralType | BooleanType
 
 
 def check_batch(df: DataFrame) -> None:
-    """Refuse a stream where `fit` reads to the end."""
+    """Refuse a stream where `fit` reads to the end, and what is no DataFrame."""
+    check_server(df)
     if df.isStreaming:
         raise SkewlessError(
             "fit reads a batch to its end, and a stream has none: use learner(...) with "

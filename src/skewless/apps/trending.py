@@ -40,6 +40,7 @@ from skewless.schemes import Scheme
 from skewless.spark.input.checks import Key, field_of
 
 PERIOD = "skewless_period"
+LONGEST_PERIOD = timedelta(microseconds=2**62)  # Spark counts microseconds in 64 bits
 RESULTS = ("period", "rank", "now", "past", "growth", "error")
 
 
@@ -174,8 +175,11 @@ def trending(
     k = at_least_one("k", k)
     if counters is not None:
         at_least_one("counters", counters, MOST_COUNTERS)
-    if not isinstance(period, timedelta) or period <= timedelta(0):
-        raise SkewlessError(f"A period is a timedelta above 0, not {period!r}.")
+    if not isinstance(period, timedelta) or not timedelta(0) < period <= LONGEST_PERIOD:
+        years = LONGEST_PERIOD.days // 365
+        raise SkewlessError(
+            f"A period is a timedelta above 0 and of at most {years:,} years, not {period!r}."
+        )
     for what, value in (("half_life", half_life), ("smoothing", smoothing)):
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise SkewlessError(f"{what} is a number above 0, not {value!r}.")

@@ -13,7 +13,7 @@ from skewless.cli.command import command, option, path
 WORKERS = 8
 FILES = 6
 MESSAGES = 240_000
-DELAY_MS = 0.1
+DELAY_MS = 0.25  # with less, starting tasks on a slow machine hides what evenness saves
 COMMON = (
     "the of and to a in that is was he for it with as his on be at by i this had not are "
     "but from or have an they which one you were all her she there would their we him been "

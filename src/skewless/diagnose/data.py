@@ -110,7 +110,12 @@ class KeyRanking:
         ]
 
     def __repr__(self) -> str:
-        return "\n".join(printable(row) for row in self.rows())
+        return "\n".join(
+            f"{printable(row['key'])}: {times(row['time_over_ideal by hash'])} × ideal by plain "
+            f"hash, hottest {printable(row['hottest'])} with {row['share']}, {row['keys']:,} keys, "
+            f"{row['nulls']:,} nulls; use {row['choice']}"
+            for row in self.rows()
+        )
 
     def _repr_html_(self) -> str:
         from skewless.diagnose.page.data import ranking_body

@@ -49,7 +49,7 @@ def check_work(work: str) -> Work:
     for known in get_args(Work):
         if work == known:
             return known
-    raise unknown("kind of work called", work, get_args(Work))
+    raise unknown("kind of work called", str(work), get_args(Work))
 
 
 def choose(candidates: Sequence[Candidate], work: Work) -> Candidate:

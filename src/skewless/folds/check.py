@@ -23,11 +23,15 @@ def check_fold(fold: Fold, sample: pa.Table | Mapping[str, Any]) -> None:
 
     sample: the fold's columns with a few messages each; it is split in many ways and folded.
     """
+    if not isinstance(fold, Fold):
+        raise SkewlessError(
+            f"check_fold takes a fold, such as an object of your own class, not {fold!r}."
+        )
     if not isinstance(sample, pa.Table | Mapping):
         raise SkewlessError(
             f"A sample is a dict of column names to values or a pyarrow.Table, not {sample!r}."
         )
-    table = sample if isinstance(sample, pa.Table) else pa.table(dict(sample))
+    table = _table_of(sample)
     for column in fold.columns:
         if isinstance(column, Expression):
             raise SkewlessError(
@@ -58,6 +62,17 @@ def check_fold(fold: Fold, sample: pa.Table | Mapping[str, Any]) -> None:
                     f"Fold '{fold.name}' breaks {law}: {meaning}, "
                     f"but on the sample they gave {left!r} and {right!r}."
                 )
+
+
+def _table_of(sample: pa.Table | Mapping[str, Any]) -> pa.Table:
+    if isinstance(sample, pa.Table):
+        return sample
+    try:
+        return pa.table(dict(sample))
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        raise SkewlessError(
+            f"A sample has a list of values of one type for each column, and this has not: {error}"
+        ) from None
 
 
 class _Bench:

@@ -108,7 +108,13 @@ class PerKeyFold(Fold):
     def finish_groups(self, partials: Sequence[pa.Array]) -> pa.Array:
         """One result per state."""
         results = [self.finish(pickle.loads(state)) for state in partials[0].to_pylist()]
-        return pa.array(results, self.result)
+        try:
+            return pa.array(results, self.result)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise SkewlessError(
+                f"Fold '{self.name}' says that its results are of type {self.result}, and its "
+                f"`finish` gave others: {error}"
+            ) from None
 
 
 def _pickled(states: Sequence[Any]) -> pa.Array:

@@ -41,7 +41,7 @@ def identity(key: Any) -> int:
 def _canonical_bytes(part: Any) -> bytes | None:
     """What Spark hashes of a plain value of Python; None for any other."""
     if isinstance(part, str):
-        return part.encode()
+        return _utf8(part)
     if isinstance(part, bytes):
         return part
     if isinstance(part, bool):
@@ -51,6 +51,13 @@ def _canonical_bytes(part: Any) -> bytes | None:
     if isinstance(part, float):
         return _double_bits(np.array([part])).tobytes()
     return None
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise SkewlessError(f"A key of text must fit into UTF-8, not this: {error}") from None
 
 
 def identities(*columns: Any) -> U64:
@@ -77,11 +84,11 @@ def _as_arrow(column: Any) -> pa.Array:
         return column
     try:
         return pa.array(column)
-    except (pa.ArrowException, OverflowError) as error:
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise SkewlessError(
             f"Keys are of one type that 64 bits or text can hold, and these are not: {error}"
         ) from None
-    except TypeError:
+    except (TypeError, KeyError):  # KeyError: pandas looks for columns called 0, 1, …
         raise SkewlessError(
             f"Keys are an array or a list of values, and one {type(column).__name__} is neither."
         ) from None

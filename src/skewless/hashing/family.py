@@ -12,9 +12,11 @@ allocation with such double hashing is as even as with independent hashes: Mitze
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import SupportsIndex
 
 import numpy as np
 
+from skewless.arguments import whole
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.hashing.literals import of_literals
@@ -25,20 +27,21 @@ SALT = -1  # the literal that salts are hashed with; those of choices are not ne
 
 def choice_seeds(seed: int) -> U64:
     """The hash seeds of the first two choices, u64[2]: the identities of two int literals."""
-    check_seed(seed)
+    seed = check_seed(seed)
     return of_literals(2 * seed, 2 * seed + 1)
 
 
 def source_seeds(seed: int) -> U64:
     """The hash seed of sources, u64[1], of its own: a key's source says nothing of its choices."""
-    check_seed(seed)
-    return of_literals(SALT - 1 - seed)
+    return of_literals(SALT - 1 - check_seed(seed))
 
 
-def check_seed(seed: int) -> None:
-    """Refuse a seed that has no literals."""
-    if not 0 <= seed < 2**30:
-        raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {seed}.")
+def check_seed(seed: SupportsIndex) -> int:
+    """The seed as an int, whatever kind of whole number it is; one without literals is refused."""
+    number = whole("A seed", seed)
+    if not 0 <= number < 2**30:
+        raise SkewlessError(f"A seed is a whole number from 0 to {2**30 - 1}, not {number}.")
+    return number
 
 
 def salt_seed() -> U64:

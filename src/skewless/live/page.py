@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from skewless.errors import SkewlessError
 from skewless.live.history import History, Sight
 from skewless.live.server import LOOPBACK, Server
+
+
+def check_port(what: str, port: Any) -> None:
+    """Refuse what is no port."""
+    if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
+        raise SkewlessError(
+            f"{what} is a whole number from 0, which takes a free one, to 65535, not {port!r}."
+        )
 
 
 class Page:
@@ -16,11 +25,7 @@ class Page:
     """
 
     def __init__(self, port: int = 0) -> None:
-        if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
-            raise SkewlessError(
-                f"The port of a live page is a whole number from 0, which takes a free one, to "
-                f"65535, not {port!r}."
-            )
+        check_port("The port of a live page", port)
         self._history = History()
         self._server = Server(port, self._history)
         self._closed = False

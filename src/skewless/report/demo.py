@@ -40,8 +40,9 @@ def show(
         for scheme, records in seen.items()
     ]
     console.print(table("The same counts, and how even the work was", rows))
+    most = max(float(each.max()) for each in loads.values())
     for scheme, each in loads.items():
-        print_loads(console, scheme, each.tolist())
+        print_loads(console, scheme, each.tolist(), most)
     make_folder(folder)
     picture = folder / "demo.png"
     workers = list(range(len(next(iter(loads.values())))))

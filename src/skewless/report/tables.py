@@ -80,9 +80,14 @@ def observed(
     }
 
 
-def print_loads(console: Console, scheme: str, loads: Sequence[float]) -> None:
-    """One bar per worker; the mark shows where an even share would end."""
-    most = max(max(loads), 1)
+def print_loads(
+    console: Console, scheme: str, loads: Sequence[float], most: float | None = None
+) -> None:
+    """One bar per worker.
+
+    most: the load of a whole bar, where several schemes are to be compared; else the largest
+    """
+    most = max(max(loads) if most is None else most, 1)
     mean = sum(loads) / len(loads)
     console.print(f"[bold]{escape(scheme)}[/]: load per worker, an even share is {mean:,.0f}")
     for worker, load in enumerate(loads):

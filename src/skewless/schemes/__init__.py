@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skewless.errors import SkewlessError
 from skewless.schemes.api import Feedback, RouteTable, Scheme
 from skewless.schemes.check import check_scheme
 from skewless.spec import Registry, build
@@ -37,7 +38,13 @@ SCHEMES: Registry[Scheme] = Registry(
 
 def scheme_of(scheme: Scheme | str) -> Scheme:
     """A scheme from its object or its spec string, such as `partial:choices=5`."""
-    return scheme if isinstance(scheme, Scheme) else build(SCHEMES, scheme, "scheme")
+    if isinstance(scheme, Scheme):
+        return scheme
+    if not isinstance(scheme, str):
+        raise SkewlessError(
+            f"A scheme is one of skewless.schemes or a text such as 'partial', not {scheme!r}."
+        )
+    return build(SCHEMES, scheme, "scheme")
 
 
 __all__ = ["SCHEMES", "Feedback", "RouteTable", "Scheme", "check_scheme", "scheme_of"]

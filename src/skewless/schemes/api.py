@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from skewless.arguments import whole
 from skewless.compiled import compiled
 from skewless.errors import SkewlessError
 from skewless.schemes import loops
@@ -250,6 +251,7 @@ def check_room(what: str, cells: int) -> None:
 
 def check_workers(workers: int, least: int = 1) -> None:
     """Refuse a number of workers below the least, or beyond what arrays of them are meant for."""
+    workers = whole("The number of workers", workers)
     if workers < least:
         raise SkewlessError(f"The number of workers must be at least {least}, not {workers}.")
     if workers > MOST_WORKERS:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skewless.arguments import whole
 from skewless.errors import SkewlessError
-from skewless.hashing import choice_seeds, first_choice
+from skewless.hashing import check_seed, choice_seeds, first_choice
 from skewless.schemes.api import (
     F64,
     I32,
@@ -24,6 +25,7 @@ from skewless.schemes.api import (
     Arrays,
     Feedback,
     Scheme,
+    check_workers,
     hear_nothing,
     serve_silently,
 )
@@ -46,6 +48,14 @@ def check_scheme(
     workers, messages, seed: of the skewed stream that is routed
     same_reports: when two merged reports count as equal; else all of their arrays must be
     """
+    if not isinstance(scheme, Scheme):
+        raise SkewlessError(
+            f"check_scheme takes a scheme, such as an object of your own class, not {scheme!r}."
+        )
+    if whole("The number of messages", messages) < 1:
+        raise SkewlessError(f"check_scheme needs at least 1 message, not {messages}.")
+    check_workers(workers)
+    seed = check_seed(seed)
     bench = _Bench(scheme, max(workers, scheme.least_workers), skewed(messages, seed), seed)
     for law in _LAWS:
         law(bench)

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from skewless.arguments import whole
 from skewless.compiled import allocating
 from skewless.errors import SkewlessError
 from skewless.hashing import first_choice, source_seeds
@@ -25,6 +26,7 @@ MOST_SOURCES = 10_000
 
 def check_sources(sources: int) -> None:
     """Refuse no sources, and more than memory holds: a tally may take most of a megabyte."""
+    sources = whole("The number of sources", sources)
     if not 1 <= sources <= MOST_SOURCES:
         bound = "at least 1" if sources < 1 else f"at most {MOST_SOURCES:,}"
         raise SkewlessError(f"The number of sources must be {bound}, not {sources:,}.")
@@ -52,7 +54,7 @@ class Estimate:
             return cls()
         if text == "global":
             return cls(shared=True)
-        kind, _, period = text.partition(":")
+        kind, _, period = str(text).partition(":")
         if kind == "probe" and period.isdecimal() and int(period) > 0:
             return cls(probe_every=int(period))
         raise SkewlessError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from skewless.errors import SkewlessError
 from skewless.spec import Registry, build
 from skewless.streams.api import Chunk, Stream
 
@@ -23,7 +24,14 @@ STREAMS: Registry[Stream] = Registry(
 
 def stream_of(stream: Stream | str) -> Stream:
     """A stream from its object or its spec string, such as `zipf:z=1,keys=1e4,messages=1e6`."""
-    return stream if isinstance(stream, Stream) else build(STREAMS, stream, "stream")
+    if isinstance(stream, Stream):
+        return stream
+    if not isinstance(stream, str):
+        raise SkewlessError(
+            "A stream is one of skewless.streams or a text such as "
+            f"'zipf:z=1,keys=1e4,messages=1e6', not {stream!r}."
+        )
+    return build(STREAMS, stream, "stream")
 
 
 __all__ = ["STREAMS", "Chunk", "Stream", "stream_of"]

@@ -16,6 +16,7 @@ from skewless.arguments import whole
 from skewless.errors import SkewlessError
 from skewless.folds import Fold
 from skewless.folds.api import is_plain
+from skewless.hashing import check_seed
 from skewless.schemes import Scheme
 from skewless.spark.fold.bind import bind
 from skewless.spark.fold.group import MOST_BYTES, MOST_KEYS
@@ -150,7 +151,7 @@ def counting(
     rows = df.select("*", _as_grouped(item, field.dataType).alias(ITEM), hashed, *more)
     count = worker_count(df, workers)
     texts = tuple(text_of(df, column) for column in (item, *more))
-    return Counting(rows, field, kind, by, made, count, whole("seed", seed), texts)
+    return Counting(rows, field, kind, by, made, count, check_seed(seed), texts)
 
 
 def _as_grouped(item: Column, kind: DataType) -> Column:

@@ -81,8 +81,8 @@ class DecisionTree:
 
         scheme, workers, seed: as for `skewless.spark.group`
         """
-        self.check(df)
         check_batch(df)
+        self.check(df)
         tree, features = Tree(), tuple(self.features)
         for level in range(self.depth + 1):
             growing = [n for n in tree.leaves() if tree.depth[n] == level < self.depth]

@@ -26,6 +26,12 @@ class DecisionTreeModel:
     features: tuple[str, ...]
     label_type: pa.DataType
 
+    def __repr__(self) -> str:
+        return (
+            f"DecisionTreeModel({len(self.tree.leaves()):,} leaves for "
+            f"{len(self.tree.classes):,} classes by {', '.join(self.features)})"
+        )
+
     def prediction(self) -> Column:
         """The class of a row: a Column for `withColumn`, of a batch or a stream."""
         tree = self.tree

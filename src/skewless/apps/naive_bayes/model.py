@@ -45,6 +45,12 @@ class NaiveBayesModel:
     means: F64
     variances: F64
 
+    def __repr__(self) -> str:
+        return (
+            f"NaiveBayesModel({self.kind}: {len(self.classes):,} classes by "
+            f"{', '.join(self.features)}, learned from {self.class_counts.sum():,.0f} rows)"
+        )
+
     @property
     def log_priors(self) -> F64:
         """The logarithm of each class's share of the rows."""

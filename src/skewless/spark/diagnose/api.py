@@ -13,6 +13,7 @@ from skewless.diagnose.join import Side, join_diagnosis
 from skewless.diagnose.reading import given
 from skewless.diagnose.verdict import check_work
 from skewless.errors import SkewlessError
+from skewless.hashing import check_seed
 from skewless.spark.diagnose.sampling import sample_of, without_nulls
 from skewless.spark.input.checks import Key, check_server, check_worker_count, key_columns
 
@@ -48,17 +49,25 @@ def diagnose(
         raise SkewlessError(
             'A join has two sides: give the other one with with_=, and leave work= out or "join".'
         )
+    if with_ is not None:
+        check_server(with_)
+        if cost is not None:
+            raise SkewlessError(
+                "The work of a join is in the rows that come out, which are counted: leave cost= "
+                "out beside with_=."
+            )
     for side in (df, with_):
         if side is not None and side.isStreaming:
             raise SkewlessError(
                 "A stream has no end at which to diagnose it: read a part of its data as a batch, "
                 "or give the event log of a run to skewless diagnose --event-log."
             )
-    count = _workers(df, workers)
+    count, seed = _workers(df, workers), check_seed(seed)
     _, fields = key_columns(df, key)
     name = ", ".join(field.name for field in fields)
     reading = given(_expression(key), name)
     if with_ is not None:
+        key_columns(with_, key)  # says now what is wrong with it
         return _of_join(df, with_, key, count, name, seed)
     sample, names = sample_of(df, key, cost, seed)
     if not sample.messages:
@@ -79,8 +88,11 @@ def diagnose_keys(
 
     keys: a list, of which each is a key as for `diagnose`
     """
-    if isinstance(keys, str) or not keys:
+    check_server(df)
+    if not isinstance(keys, list | tuple | set | dict) or not keys:
         raise SkewlessError("Several keys are a list of at least one: ['user', ['user', 'day']].")
+    for key in keys:
+        key_columns(df, key)  # says now what is wrong with any of them
     return ranking([diagnose(df, key, workers, cost, work=work, seed=seed) for key in keys])
 
 
@@ -127,7 +139,6 @@ def _join_expression(key: Key) -> tuple[str, bool]:
 def _of_join(
     left: DataFrame, right: DataFrame, key: Key, workers: int, name: str, seed: int
 ) -> Diagnosis:
-    check_server(right)
     code, pairs = _join_expression(key)
     # A join matches no null, which is equal to nothing and costs next to nothing.
     one, names = sample_of(without_nulls(left, key), key, None, seed)

@@ -41,7 +41,7 @@ from skewless.spark.input.conform import declared_for_apply, schema_of
 from skewless.spark.input.keys import COST, SALT, Keys, group_keys
 from skewless.spark.input.types import arrow_type
 from skewless.spark.input.workers_python import check_workers_python
-from skewless.spark.observe.observer import Observer
+from skewless.spark.observe.observer import Observer, check_observer
 from skewless.spark.routing.costs import cost_column, weighed
 from skewless.spark.routing.plan import Plan, chosen
 from skewless.spark.routing.route import place, salt_of
@@ -86,6 +86,7 @@ def group(
     """
     check_server(df)
     check_workers_python(df.sparkSession, __version__)
+    check_observer(observer)
     asked = DEFAULT if scheme is None else scheme
     learns = learns_between_batches if checkpoint is not None else lambda scheme: False
     chose = chosen(df, asked, workers, seed, plan, learns, capacities)
@@ -217,6 +218,10 @@ class Grouping:
             raise SkewlessError(
                 "apply needs all rows of a key at once, and a stream never has them all: use a "
                 "fold, skewless.spark.per_worker, or foreachBatch."
+            )
+        if not callable(function):
+            raise SkewlessError(
+                f"apply takes a function from a pyarrow.Table to another, not {function!r}."
             )
         count, names = len(self.keys.names()), self.df.columns
         for field in self.df.schema.fields:

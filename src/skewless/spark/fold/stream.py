@@ -21,7 +21,7 @@ def merge_stream(partials: DataFrame, bound: BoundFolds, output_mode: str) -> Da
     """One row per key, kept up to date from batch to batch."""
     use_rocksdb(partials.sparkSession)
     if output_mode not in MODES:
-        raise unknown("output mode", output_mode, MODES)
+        raise unknown("output mode", str(output_mode), MODES)
     if bound.natives is not None:
         return merge_natively(partials, bound)
     own = next(fold.name for fold in bound.job.folds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,11 +10,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
+from skewless.errors import SkewlessError
 from skewless.folds import Fold
 from skewless.folds.expression import Expression
 from skewless.spark.input.checks import field_of, row_columns
 
 _WHAT = "column of a fold"
+_QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,19 @@ def values_of(df: DataFrame, folds: Sequence[Fold]) -> tuple[list[Value], list[l
 
 def _value(df: DataFrame, column: str) -> Value:
     if not isinstance(column, Expression):
+        if column == "*":
+            raise SkewlessError(
+                "A fold takes one column, not '*': name it, or count rows with folds.count()."
+            )
         kind = field_of(df, column, _WHAT).dataType
-        return Value(F.col(column), column, column, kind)
+        return Value(F.col(column), _shown(column), column, kind)
     (found,), (field,) = row_columns(df, column.column, _WHAT)
     return Value(found, field.name, text_of(df, found), field.dataType)
+
+
+def _shown(name: str) -> str:
+    """A column's name as Spark shows it in the names of aggregates: without backticks."""
+    return _QUOTED.sub(lambda found: found[1].replace("``", "`"), name)
 
 
 def text_of(df: DataFrame, column: Column) -> str:

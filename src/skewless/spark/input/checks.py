@@ -20,10 +20,10 @@ from pyspark.sql.types import (
 
 from skewless.arguments import whole
 from skewless.errors import SkewlessError, unknown
-from skewless.hashing import SALT
+from skewless.hashing import SALT, check_seed
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays, check_workers
-from skewless.spark.input.version import check_version, is_variant, unlogged
+from skewless.spark.input.version import check_version, is_stopped, is_variant, unlogged
 from skewless.spark.input.wire import check_key
 
 Key = str | Column | Sequence[str | Column]
@@ -43,6 +43,10 @@ def check_server(df: DataFrame) -> None:
         elif type(df).__module__.startswith("pandas"):
             kind, way = f"a pandas {type(df).__name__}", "make one with spark.createDataFrame"
         raise SkewlessError(f"Routing takes a Spark DataFrame, not {kind}: {way}.")
+    if is_stopped(df.sparkSession):
+        raise SkewlessError(
+            "The DataFrame's Spark session was stopped: start another and read the data again."
+        )
     check_version(df.sparkSession.version, "The Spark server")
 
 
@@ -231,10 +235,6 @@ def hashable(kind: DataType) -> bool:
 
 def check_scheme(scheme: Scheme | str) -> Scheme:
     """The scheme, if sources that do not talk to each other can follow it."""
-    if not isinstance(scheme, Scheme | str):
-        raise SkewlessError(
-            f"A scheme is one of skewless.schemes or a text such as 'partial', not {scheme!r}."
-        )
     made = scheme_of(scheme)
     if made.learns == "stream":
         raise SkewlessError(
@@ -275,10 +275,10 @@ def make_plan(
     """The given plan, or the scheme's first one if it need not learn or is about to."""
     if plan is None and scheme.learns == "prefix" and not learning:
         raise SkewlessError(
-            f"Scheme '{scheme.spec}' learns its plan from the first messages: "
-            "hand a learned plan to plan=, or group a stream with checkpoint=."
+            f"Scheme '{scheme.spec}' must learn a plan before it routes: hand over what "
+            "skewless.spark.learn gives in its place, or group a stream with checkpoint=."
         )
-    first = scheme.plan(workers, whole("seed", seed), capacities)
+    first = scheme.plan(workers, check_seed(seed), capacities)
     if plan is None:
         return first
     if type(plan) is not type(first):

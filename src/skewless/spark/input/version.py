@@ -143,6 +143,13 @@ def takes_star(df: DataFrame) -> bool:
     return parsed(df.sparkSession.version) >= (4, 0)
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether the session can run nothing any more; only one of Connect has a word for it."""
+    if hasattr(spark, "is_stopped"):
+        return bool(spark.is_stopped)
+    return getattr(getattr(spark, "_sc", None), "_jsc", spark) is None
+
+
 def valid_text(column: Column) -> Column:
     """Text that can be shown; Spark before 4.0 has no word for what is not UTF-8 in it."""
     return F.make_valid_utf8(column) if hasattr(F, "make_valid_utf8") else column

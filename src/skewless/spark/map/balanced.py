@@ -21,8 +21,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructType
 
 from skewless._version import __version__
-from skewless.arguments import number, whole
+from skewless.arguments import number
 from skewless.errors import SkewlessError
+from skewless.hashing import check_seed
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.adapt.plans import StreamFolder, empty_report, stream_folder
@@ -43,7 +44,7 @@ from skewless.spark.map.cost_routing import CostControl, cost_routing
 from skewless.spark.map.frame import BalancedFrame, balanced_frame
 from skewless.spark.map.job import REPORT, MapFunction, MapJob
 from skewless.spark.map.packing import DRAWN, IDENTITY, KEY, ROW, packed
-from skewless.spark.observe.observer import Observer
+from skewless.spark.observe.observer import Observer, check_observer
 from skewless.spark.observe.progress import after_each_batch, reports
 from skewless.spark.report.arrival import WORKER
 from skewless.spark.report.source import read_source_report, reports_of, source_reports
@@ -100,7 +101,7 @@ def balanced_map(
     made = _check_scheme(scheme)
     count = worker_count(df, workers)
     check_workers_python(df.sparkSession, __version__)
-    seed = whole("seed", seed)
+    seed = check_seed(seed)
     plan = make_plan(made, count, seed, None)
     _check(df, function, share, made, checkpoint, observer)
     mapping = _Mapping(
@@ -281,6 +282,7 @@ def _check(
         raise SkewlessError(
             f"The first wave is a share of the rows between 0 and 1, both excluded, not {share}."
         )
+    check_observer(observer)
     if df.isStreaming:
         if checkpoint is None and scheme.learns_costs:
             raise SkewlessError(

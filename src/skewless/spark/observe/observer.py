@@ -108,6 +108,8 @@ class Observer:
         self._asking: threading.Thread | None = None
         self._closed = False  # then only what is asked for is awaited
         self._live: LivePage | None = None
+        if not isinstance(log, str | Path | None):
+            raise SkewlessError(f"The log is the path of a file, not {log!r}.")
         self._log = None if log is None else Path(log)
         if self._log is not None:
             _check_log(self._log)
@@ -117,6 +119,10 @@ class Observer:
         except SkewlessError:
             self.close()
             raise
+
+    def __repr__(self) -> str:
+        page = "" if self.page is None else f", page {self.page.url}"
+        return f"Observer({len(self._records):,} records{page})"
 
     @property
     def port(self) -> int | None:
@@ -246,6 +252,15 @@ class Observer:
                         if self._live is not None:
                             self._live.show(record, seen, job.plan)
             return bool(self._awaited)
+
+
+def check_observer(observer: Any) -> None:
+    """Refuse what is neither an observer nor None."""
+    if not isinstance(observer, Observer | None):
+        raise SkewlessError(
+            "observer= takes a skewless.spark.Observer, such as Observer(page=0), not "
+            f"{observer!r}."
+        )
 
 
 def _check_log(log: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from skewless.errors import SkewlessError
+from skewless.live.page import check_port
 from skewless.live.server import NAMES
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Endpoint:
     """Gauges of the newest record per scheme, and counters of messages per worker."""
 
     def __init__(self, port: int) -> None:
+        check_port("The port for Prometheus", port)
         try:
             import prometheus_client as prometheus
         except ImportError:
@@ -58,7 +60,7 @@ class Endpoint:
         )
         try:
             server, thread = prometheus.start_http_server(port, _LOOPBACK, registry)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             raise SkewlessError(
                 f"Prometheus cannot be served on {_LOOPBACK}:{port} ({error}): "
                 "give another port, or 0 for a free one."

@@ -18,9 +18,10 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 
 from skewless._version import __version__
-from skewless.arguments import number, whole
+from skewless.arguments import number
 from skewless.compiled.shipping import Shipment
 from skewless.errors import SkewlessError
+from skewless.hashing import check_seed
 from skewless.schemes import Feedback, Scheme
 from skewless.schemes.api import Arrays
 from skewless.spark.input.checks import (
@@ -78,7 +79,7 @@ def learn(
             "A plan is learned from a batch DataFrame, not from a stream: read a part of the "
             "stream's data as a batch, or let the stream follow its hot keys while it runs."
         )
-    workers, seed = check_worker_count(workers), whole("seed", seed)
+    workers, seed = check_worker_count(workers), check_seed(seed)
     rates, costs = capacities_of(made, capacities), cost_column(df, made, cost)
     check_count(rates, workers)
     first = made.plan(workers, seed, rates)

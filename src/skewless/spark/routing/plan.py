@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, SupportsIndex
 
 from pyspark.sql import DataFrame
 
-from skewless.arguments import whole
 from skewless.errors import SkewlessError
+from skewless.hashing import check_seed
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
 from skewless.spark.input.checks import check_scheme, make_plan, worker_count
@@ -97,6 +97,7 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file, from which nothing can run."""
+        _check_path(path)
         try:
             Path(path).write_bytes(self._packed())
         except OSError as error:
@@ -107,6 +108,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
+        _check_path(path)
         try:
             data = Path(path).read_bytes()
             facts = facts_of(data)
@@ -121,6 +123,11 @@ class Plan:
             raise SkewlessError(f"The plan '{path}' is {why}: learn it again.") from None
         about = (tuple(facts["key"]), facts["messages"], facts["sample"])
         return cls(scheme, facts["workers"], facts["seed"], *about, arrays)
+
+
+def _check_path(path: Any) -> None:
+    if not isinstance(path, str | Path):
+        raise SkewlessError(f"A plan is kept in a file, of which this is not the path: {path!r}.")
 
 
 class Chosen(NamedTuple):
@@ -168,7 +175,7 @@ def chosen(
         )
     rates = capacities_of(made, capacities)
     given = rates.size if rates is not None and workers is None else workers
-    count, number = worker_count(df, given), whole("seed", seed)
+    count, number = worker_count(df, given), check_seed(seed)
     check_count(rates, count)
     first = make_plan(made, count, number, plan, learning(made), rates)
     return Chosen(made, count, number, first, rates)
@@ -178,7 +185,7 @@ def _check(plan: Plan, scheme: Scheme, workers: SupportsIndex | None, seed: int)
     asked = {
         "scheme": (scheme.spec, plan.scheme.spec),
         "number of workers": (plan.workers if workers is None else workers, plan.workers),
-        "seed": (whole("seed", seed) or plan.seed, plan.seed),
+        "seed": (check_seed(seed) or plan.seed, plan.seed),
     }
     for what, (wanted, has) in asked.items():
         if wanted != has:

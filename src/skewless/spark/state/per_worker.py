@@ -15,8 +15,8 @@ from pyspark.sql import Column, DataFrame, GroupedData
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from skewless.arguments import whole
 from skewless.errors import SkewlessError, unknown
+from skewless.hashing import check_seed
 from skewless.schemes import Scheme
 from skewless.spark.adapt.control import Control, learns_between_batches
 from skewless.spark.adapt.plans import stream_folder
@@ -81,12 +81,17 @@ def per_worker(
         )
     made = check_scheme(scheme)
     workers = check_worker_count(workers)
-    seed = whole("seed", seed)
+    seed = check_seed(seed)
     plan = make_plan(made, workers, seed, None)
     if not df.isStreaming:
         raise SkewlessError(
             "State from batch to batch belongs to a stream, and this DataFrame is not one: read it "
             "with spark.readStream, or use group."
+        )
+    if isinstance(processor, type) or not hasattr(processor, "handleInputRows"):
+        raise SkewlessError(
+            "A processor is an object of your own subclass of pyspark's StatefulProcessor, not "
+            f"{processor!r}."
         )
     schema = schema_of(df.sparkSession, schema)
     if not isinstance(output_mode, str) or output_mode.lower() not in _MODES:
