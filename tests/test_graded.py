@@ -9,8 +9,9 @@ import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import loops
-from skewless.schemes.graded import GAIN, PLACES, GradedChoices
+from skewless.schemes.graded import PLACES, GradedChoices
 from skewless.schemes.parts.own_workers import GROUPS, OWN, empty_places
+from skewless.schemes.parts.sums import GAIN
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
 from skewless.sketch.recent import add, recent
@@ -100,6 +101,22 @@ def test_costs_and_capacities_equal_the_naive_twin(keys, workers, seed, data):
     )
     assert out.tolist() == expected
     assert tally.loads == pytest.approx(loads)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 12, 70])
+def test_a_worker_foreseen_below_the_level_that_a_heavier_message_lifts_above_it(workers):
+    # Weights that follow each other are mostly different, so what was foreseen is mostly wrong.
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        keys = rng.integers(0, 20, 400).astype(np.uint64)
+        weights = rng.choice([0.0, 1.0, 2.0, 8.0], keys.size)
+        capacities = rng.choice([1.0, 3.0], workers)
+        scheme = GradedChoices()
+        out, tally = weighted(scheme, scheme.plan(workers, seed, capacities), keys, weights)
+        rates = capacities / capacities.mean()
+        expected, loads = naive.trace(scheme, keys.tolist(), weights.tolist(), rates, workers, seed)
+        assert out.tolist() == expected
+        assert tally.loads == pytest.approx(loads)
 
 
 def bursts(seed, messages, ballast):

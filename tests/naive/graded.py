@@ -71,7 +71,7 @@ def trace(scheme, keys, weights, rates, workers, seed):
                 worker = next(w for w in own_first + order if loads[w] < full)
             if known or worker != at:
                 moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, own | {worker})
-        loads[worker] += added / rates[worker]
+        loads[worker] += added * (1 / rates[worker])
         out.append(worker)
     return out, loads
 

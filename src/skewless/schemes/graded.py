@@ -41,6 +41,26 @@ from skewless.schemes.parts.own_workers import (
     words_for,
 )
 from skewless.schemes.parts.sharing import shared_out
+from skewless.schemes.parts.sums import (
+    BALLAST,
+    GAIN,
+    GRADE,
+    GROWTH,
+    HEAT_BITS,
+    HOTTEST,
+    LAGGARD,
+    LEVEL,
+    MEAN,
+    MESSAGES,
+    SENT,
+    WIDE,
+    Round,
+    Sums,
+    bits_of,
+    keep_sums,
+    round_of,
+    sums_of,
+)
 from skewless.sketch.recent import F32, LONGEST, add, divide_down, recent
 
 AIM = 0.35  # of the target is the band's half width: the rest is for messages and for sources
@@ -50,15 +70,7 @@ LEAST = 0.5  # of a message is added anyway, which is what rounding leaves
 HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, makes a key hot
 PLACES = 1 << 14  # in which the workers of keys that moved are remembered
 BLOCK = 256  # messages are hashed at a time
-# What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
-MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
-# What `band` holds for a round: the bits of a hot key's load, the grade of one bit, the band's half
-# width, and the mean half way through the round.
-HEAT_BITS, GRADE, WIDE, LEVEL = range(4)
-LAGGARD, SENT = range(2)  # in `round`: the worker with the least load at its start, messages since
 _LARGEST_GAIN = 2.0**60
-Sums = tuple[float, float, float, float]  # mean, messages, ballast, hottest
-Band = tuple[float, float, float, float, float]  # as above, and the gain
 
 
 class GradedPlan(NamedTuple):
@@ -79,13 +91,14 @@ class GradedTally(NamedTuple):
 
     loads: F64  # [W] load ÷ rate
     efforts: F64  # [W] 1 ÷ rate
-    sums: F64  # [5] see above
-    band: F64  # [4] see above
-    round: I64  # [2] see above
-    counts: F32  # [2, columns] loads of keys
+    sums: F64  # [5] parts/sums.py
+    band: F64  # [5] parts/sums.py
+    round: I64  # [2] parts/sums.py
+    counts: F32  # loads of keys: sketch/recent.py
     moved: U64  # [places, …] the workers of keys that moved: parts/own_workers.py
     below: U64  # [⌈W/64⌉] the workers below the level, as bits
-    hashes: U64  # [2, BLOCK] room for `route`
+    again: U64  # [W] 1 for those that another message like their last would leave below it
+    hashes: U64  # [BLOCK] room for `route`
 
 
 class GradedReport(NamedTuple):
@@ -93,12 +106,6 @@ class GradedReport(NamedTuple):
 
     loads: F64  # [W] per capacity
     sources: I64  # [1]
-
-
-@inlined
-def _bits(load: float) -> float:
-    """A logarithm: the bits of a float are its exponent, and then its mantissa."""
-    return np.float64(np.float32(load).view(np.int32))
 
 
 @compiled
@@ -110,7 +117,7 @@ def _begin_round(plan: Any, tally: Any) -> None:
     """
     sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
-    sums[GAIN] *= math.pow(plan.growth[0], float(workers))
+    sums[GAIN] *= band[GROWTH]
     if sums[GAIN] > _LARGEST_GAIN:
         _divide_down(tally, _LARGEST_GAIN)
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
@@ -119,11 +126,14 @@ def _begin_round(plan: Any, tally: Any) -> None:
         message *= total / sums[MESSAGES]
         repaid = min(1.0, sums[BALLAST] / (ENOUGH * total))
     heat = max(message, HOT * max(mean, sums[HOTTEST]))
-    band[HEAT_BITS] = _bits(heat)
-    band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - _bits(target * heat))
+    band[HEAT_BITS] = bits_of(heat)
+    band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - bits_of(target * heat))
     band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
     band[LEVEL] = mean + 0.5 * message
     tally.round[LAGGARD] = find_below(tally.below, tally.loads, band[LEVEL])
+    for worker in range(tally.loads.size):
+        another = tally.loads[worker] + message * tally.efforts[worker]
+        tally.again[worker] = np.uint64(another < band[LEVEL])
     tally.round[SENT] = 0
 
 
@@ -137,32 +147,12 @@ def _divide_down(tally: Any, by: float) -> None:
     divide_down(tally.counts, by)
 
 
-@inlined
-def _sums_of(tally: Any) -> Sums:
-    """What every message changes: a loop carries it in registers."""
-    sums = tally.sums
-    return sums[MEAN], sums[MESSAGES], sums[BALLAST], sums[HOTTEST]
-
-
-@inlined
-def _keep_sums(tally: Any, sums: Sums) -> None:
-    """Put it back."""
-    kept = tally.sums
-    kept[MEAN], kept[MESSAGES], kept[BALLAST], kept[HOTTEST] = sums
-
-
-@inlined
-def _band_of(tally: Any) -> Band:
-    """What stays as it is for a round."""
-    band = tally.band
-    return band[HEAT_BITS], band[GRADE], band[WIDE], band[LEVEL], tally.sums[GAIN]
-
-
 @compiled
 def _look_further(
     plan: Any,
     tally: Any,
-    hashes: tuple[np.uint64, np.uint64],
+    key: np.uint64,
+    hashed: np.uint64,
     known: bool,
     worker: np.int64,
     full: float,
@@ -174,10 +164,9 @@ def _look_further(
     is not full; else the next in its order that is not.
     """
     loads, moved, workers = tally.loads, tally.moved, plan.workers[0]
-    hashed, other = hashes
     number = hashed & np.uint64(moved.shape[0] - 1)
     first = scale(hashed, np.uint64(workers))
-    second = scale(other, np.uint64(workers - 1))
+    second = scale(hash_long(key, plan.seeds[1]), np.uint64(workers - 1))
     second = min(second + np.int64(second >= first), workers - 1)
     before = worker
     if loads[second] < min(low, loads[before]):
@@ -197,48 +186,54 @@ def _look_further(
 def _send(
     plan: Any,
     tally: Any,
-    hashes: tuple[np.uint64, np.uint64],
+    key: np.uint64,
+    hashed: np.uint64,
     weight: float,
     sums: Sums,
-    band: Band,
+    now: Round,
 ) -> tuple[np.int64, Sums]:
     """The next of the key's own workers below the mean, else where it is, unless that is full.
 
-    `hashes` are those of the key's first two choices. What most messages need is computed without
-    a branch: a wrong guess of the processor costs as much as all of it.
+    `hashed` is the hash of its first choice. What most messages need is computed without a branch:
+    a wrong guess of the processor costs as much as all of it.
     """
-    loads, below, workers = tally.loads, tally.below, plan.workers[0]
+    loads, below = tally.loads, tally.below
     mean, messages, ballast, hottest = sums
-    heat_bits, per_bit, wide, level, gain = band
-    hashed = hashes[0]
+    workers, laggard, heat_bits, per_bit, wide, level, gain = now
     added = gain * weight
     mean += added / workers
     count = np.float64(add(tally.counts, hashed, added))
-    grade = min(1.0, max(0.0, (heat_bits - _bits(count)) * per_bit))
+    grade = min(1.0, max(0.0, (heat_bits - bits_of(count)) * per_bit))
     hot = grade == 0.0
     ballast += added if hot else 0.0
     first = np.uint64(scale(hashed, np.uint64(workers)))
     number, known, home = place_of(tally.moved, hashed)
     home = pick(known, home, first)
-    lower, found = next_below(tally.moved, below, number, known, first, home)
-    worker = pick(found, lower, home)
+    lower, found = next_below(tally.moved, below, number, home)
+    worker = pick(found & known, lower, home)
     full, low = mean + grade * wide, mean - (1.0 + grade) * wide
     load = loads[worker]
-    laggard = np.uint64(tally.round[LAGGARD])
     lags = loads[laggard] < low
-    if lags | (load >= full) & (not found):
+    if lags | (load >= max(full, level)):
         if lags and hot:
             worker = laggard
             known = False
         else:
-            full = level if found else full
-            low = low if lags else -np.inf
-            on = _look_further(plan, tally, hashes, known, np.int64(worker), full, low)
+            full, low = full if load >= level else level, low if lags else -np.inf
+            on = _look_further(plan, tally, key, hashed, known, np.int64(worker), full, low)
             worker = np.uint64(on)
         load = loads[worker]
-    load += added * tally.efforts[worker]
+    # Whether the worker is still below the level was foreseen when its last message came, so the
+    # next message need not wait for the sum. Only a message of another weight proves it wrong.
+    foreseen = tally.again[worker]
+    keep_below(below, worker, foreseen)
+    more = added * tally.efforts[worker]
+    load += more
     loads[worker] = load
-    keep_below(below, worker, load < level)
+    is_below = np.uint64(load < level)
+    if is_below != foreseen:
+        keep_below(below, worker, is_below)
+    tally.again[worker] = np.uint64(load + more < level)
     keep_home(tally.moved, number, known, worker)
     return np.int64(worker), (mean, messages + gain, ballast, max(hottest, count))
 
@@ -246,12 +241,12 @@ def _send(
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The worker of a message."""
-    hashes = hash_long(key, plan.seeds[0]), hash_long(key, plan.seeds[1])
     if tally.round[SENT] == plan.workers[0]:
         _begin_round(plan, tally)
     tally.round[SENT] += 1
-    worker, sums = _send(plan, tally, hashes, weight, _sums_of(tally), _band_of(tally))
-    _keep_sums(tally, sums)
+    hashed, sums, this_round = hash_long(key, plan.seeds[0]), sums_of(tally), round_of(plan, tally)
+    worker, sums = _send(plan, tally, key, hashed, weight, sums, this_round)
+    keep_sums(tally, sums)
     return int(worker)
 
 
@@ -263,8 +258,7 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
     for start in range(0, keys.size, BLOCK):
         size = min(np.int64(BLOCK), keys.size - start)
         for i in range(size):
-            hashes[0, i] = hash_long(keys[start + i], plan.seeds[0])
-            hashes[1, i] = hash_long(keys[start + i], plan.seeds[1])
+            hashes[i] = hash_long(keys[start + i], plan.seeds[0])
         done = np.int64(0)
         while done < size:
             if tally.round[SENT] == workers:
@@ -272,11 +266,12 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
             sent = tally.round[SENT]
             stop = min(size, done + workers - sent)
             tally.round[SENT] = sent + stop - done
-            sums, band = _sums_of(tally), _band_of(tally)
+            sums, now = sums_of(tally), round_of(plan, tally)
             for i in range(np.uint64(done), np.uint64(stop)):
-                at, both = np.uint64(start) + i, (hashes[0, i], hashes[1, i])
-                out[at], sums = _send(plan, tally, both, weights[at * step], sums, band)
-            _keep_sums(tally, sums)
+                at = np.uint64(start) + i
+                weight = weights[at * step]
+                out[at], sums = _send(plan, tally, keys[at], hashes[i], weight, sums, now)
+            keep_sums(tally, sums)
             done = stop
 
 
@@ -291,7 +286,7 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
         sums[MEAN] += change / plan.workers[0]
         sums[MESSAGES] = sums[MEAN] * each
         tally.loads[worker] = load
-        keep_below(tally.below, np.uint64(worker), load < tally.band[LEVEL])
+        keep_below(tally.below, np.uint64(worker), np.uint64(load < tally.band[LEVEL]))
 
 
 @dataclass(frozen=True)
@@ -345,12 +340,13 @@ class GradedChoices(Scheme):
             loads=plan.start.copy(),
             efforts=1 / plan.rates,
             sums=np.array([total / workers, 1.0, total, 0.0, 0.0]),
-            band=np.zeros(4),
+            band=np.array([0.0, 0.0, 0.0, 0.0, plan.growth[0] ** workers]),
             round=np.array([0, workers]),
             counts=recent(),
             moved=empty_places(PLACES, workers),
             below=np.zeros(words_for(workers), np.uint64),
-            hashes=np.zeros((2, BLOCK), np.uint64),
+            again=np.zeros(workers, np.uint64),
+            hashes=np.zeros(BLOCK, np.uint64),
         )
 
     def report(self, plan: GradedPlan, tally: GradedTally) -> GradedReport:

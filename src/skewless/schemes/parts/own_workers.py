@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import pick, trailing_zeros
+from skewless.compiled.bits import least_of, pick, trailing_zeros
 from skewless.hashing import next_choice, stride
 from skewless.schemes.api import F64, U64
 
@@ -73,33 +73,30 @@ def _own_below(
 
 @inlined
 def next_below(
-    moved: U64, below: U64, number: np.uint64, known: bool, first: np.uint64, home: np.uint64
+    moved: U64, below: U64, number: np.uint64, home: np.uint64
 ) -> tuple[np.uint64, bool]:
-    """The next of the key's own workers below the level, and whether one was found.
+    """The next of a known key's own workers below the level, and whether one was found.
 
     The order is from word to word, beginning with that of `home`, and in each word from its bit on.
-    It ends with the third word that has any. A key that is not known has its first choice only.
+    It ends with the third word that has any.
     """
-    word, alone = np.uint64(0), _ONE << (first & _LAST)
+    word = home >> _SIX
     if below.size == 1:
-        bits = pick(known, moved[number, OWN], alone) & below[0]
+        bits = moved[number, OWN] & below[0]
     elif below.size <= 64:
-        start = home >> _SIX
-        near = _rotate(pick(known, moved[number, GROUPS], _ONE << (first >> _SIX)), start)
-        word = (start + trailing_zeros(near)) & _LAST
-        bits = pick(known, moved[number, OWN + word], alone) & below[word]
+        near = _rotate(moved[number, GROUPS], word)
+        bits = moved[number, OWN + word] & below[word]
         near &= near - _ONE
-        second, of_second = _own_below(moved, below, number, start, near)
+        second, of_second = _own_below(moved, below, number, word, near)
         near &= near - _ONE
-        third, of_third = _own_below(moved, below, number, start, near)
+        third, of_third = _own_below(moved, below, number, word, near)
         second, of_second = (
             pick(of_second != 0, second, third),
             pick(of_second != 0, of_second, of_third),
         )
         word, bits = pick(bits != 0, word, second), pick(bits != 0, bits, of_second)
     else:
-        word = home >> _SIX
-        bits = pick(known, moved[number, OWN + word], alone) & below[word]
+        bits = moved[number, OWN + word] & below[word]
     bit = home & _LAST
     worker = (word << _SIX) + ((bit + trailing_zeros(_rotate(bits, bit))) & _LAST)
     return worker, bits != 0
@@ -162,16 +159,14 @@ def _own(moved: U64, number: np.uint64, worker: np.uint64) -> None:
 @compiled
 def find_below(below: U64, loads: F64, level: float) -> int:
     """Set the bits of the workers below the level; the one with the least load, of equals first."""
-    lowest, least = 0, loads[0]
     for word in range(below.size):
         bits = np.uint64(0)
         for place in range(min(64, loads.size - 64 * word)):
-            worker = 64 * word + place
-            load = loads[worker]
-            bits |= np.uint64(load < level) << np.uint64(place)
-            lowest = worker if load < least else lowest
-            least = min(load, least)
+            bits |= np.uint64(loads[64 * word + place] < level) << np.uint64(place)
         below[word] = bits
+    lowest, least = 0, least_of(loads)
+    while loads[lowest] != least:
+        lowest += 1
     return lowest
 
 
@@ -183,7 +178,7 @@ def keep_home(moved: U64, number: np.uint64, known: bool, worker: np.uint64) -> 
 
 
 @inlined
-def keep_below(below: U64, worker: np.uint64, is_below: bool) -> None:
-    """Set or clear the bit of a worker whose load has changed."""
+def keep_below(below: U64, worker: np.uint64, is_below: np.uint64) -> None:
+    """Set or clear, by 1 or 0, the bit of a worker whose load has changed."""
     word, place = worker >> _SIX, worker & _LAST
-    below[word] = (below[word] & ~(_ONE << place)) | (np.uint64(is_below) << place)
+    below[word] = (below[word] & ~(_ONE << place)) | (is_below << place)
