@@ -35,7 +35,7 @@ from skewless.errors import SkewlessError
     "key, exponential:mean=1.",
 )
 @option("--arrivals", default="even", help="How messages arrive: even or poisson.")
-@option("--delay", default=0.0, help="Time until a source hears what a worker signals to it.")
+@option("--delay", default=0.0, help="Time from a message's end until its source hears of it.")
 @options.seed
 @options.as_json
 def queue(
