@@ -27,6 +27,7 @@ INTERNAL = {
     "Grouping": {"bind", "partials"},
     "JoinPlan": {"check", "for_join"},
     "Observer": {"query_is", "add", "saw_batch", "watch"},
+    "Stream": {"refuse_empty", "refuse_sources"},
 }
 PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)$")
 

@@ -84,7 +84,7 @@ def balanced_map(
 
     function, schema: as for Spark's `mapInArrow`
     key: what the cost of a row depends on: a column's name, a Column, or a list of them
-    workers: as many as Spark's own shuffles have partitions, if not given
+    workers: by default, as many as Spark's own shuffles have partitions
     scheme: `proactive` learns costs; any other is followed without learning, for comparison
     share: the share of a batch's rows that goes first, in (0, 1)
     checkpoint: on a stream, the folder of its checkpoint, where the costs are kept from batch to
