@@ -22,8 +22,13 @@ ROOMS = {
     "skewless.streams": "Streams for the simulator, `run` and `compare`.",
     "skewless.live": "The live page.",
 }
-# What rooms of ours call and users do not.
-INTERNAL = {"Observer": {"query_is", "add", "saw_batch", "watch"}}
+# What other packages of ours call and users do not.
+INTERNAL = {
+    "Grouping": {"bind", "partials"},
+    "JoinPlan": {"check", "for_join"},
+    "Observer": {"query_is", "add", "saw_batch", "watch"},
+    "Stream": {"refuse_empty", "refuse_sources"},
+}
 PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)$")
 
 
@@ -71,15 +76,17 @@ def body(doc):
 
 
 def methods(cls):
-    """The public methods and properties that a class defines itself."""
-    for name, thing in vars(cls).items():
-        plain = getattr(thing, "__func__", thing)
+    """The public methods and properties that a class adds to those of its bases."""
+    own, told = vars(cls), {}
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base)}
+    for name in own.keys() - inherited - INTERNAL.get(cls.__name__, set()):
+        thing = getattr(own[name], "__func__", own[name])
         if isinstance(thing, property):
-            yield name, name, thing.__doc__
-        elif inspect.isfunction(plain) and not name.startswith("_"):
-            if name in INTERNAL.get(cls.__name__, ()):
-                continue
-            yield name, signature(name, plain), plain.__doc__
+            told[name] = (name, thing.__doc__)
+        elif inspect.isfunction(thing):
+            same = "" if thing.__name__ == name else f"The same as `{thing.__name__}`."
+            told[name] = (signature(name, thing), same or thing.__doc__)
+    return [(name, *told[name]) for name in own if name in told]
 
 
 def entry(room, name, thing):

@@ -44,10 +44,10 @@ def heavy_hitters(
     share: in (0, 1]
     epsilon: the error is at most this share of the total, below `share`; a tenth of it if not
         given. A worker keeps 1/epsilon counters
-    by: an answer for each value of it, such as `F.window("time", "10 minutes")`; if not given, one
-        of all
+    by: an answer for each value of it, such as `F.window("time", "10 minutes")`; by default, one
+        for all rows
     scheme: one without a plan to learn; `key`, `partial` and `shuffle` are the paper's three
-    workers: as many as Spark's own shuffles have partitions, if not given
+    workers: by default, as many as Spark's own shuffles have partitions
     output_mode: on a stream, the mode in which it will be written: "update" gives the whole answer
         of each `by` that a micro-batch changed, "append" that of a window once it has ended
     """

@@ -36,8 +36,8 @@ def top_k(
 
     k: at most 1,000,000
     by: a ranking for each value of it, such as `F.window("time", "10 minutes", "5 minutes")`
-    counters: None counts exactly: on a stream, every key of a `by` is then kept in one state. Else
-        a worker keeps so many, at least k, and the error is at most total ÷ counters
+    counters: how many counters a worker keeps, at least k; the error is then at most total ÷
+        counters. None counts exactly: on a stream, every key of a `by` is then kept in one state
     The other parameters are as for `heavy_hitters`.
     """
     k = at_least_one("k", k, MOST)

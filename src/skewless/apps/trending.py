@@ -167,9 +167,10 @@ def trending(
 
     time: a column of timestamps
     period: its length, at least a microsecond; periods begin at multiples of it since 1970
-    half_life: after so many periods a count weighs half
+    half_life: the number of periods after which a count weighs half
     smoothing: messages added to now and past alike
-    counters: None counts every key exactly; else a worker keeps so many for now and for the past
+    counters: how many counters a worker keeps, for now and for the past; None counts every key
+        exactly
     The other parameters are as for `heavy_hitters`.
     """
     k = at_least_one("k", k)

@@ -15,7 +15,7 @@ from skewless.cli.options import console_for, print_json
 @options.workers
 @option("--delay-ms", default=0.0, help="Time each message takes at its worker.")
 @options.master
-@option("--sources", default=8, help="Files, and so tasks, that the stream is cut into.")
+@option("--sources", default=8, help="Number of files, and so of tasks that read the stream.")
 @option("--rounds", default=3, help="Timed runs of each scheme; the median counts.")
 @options.seed
 @options.as_json
@@ -30,7 +30,7 @@ def compare(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Count a stream's keys on Spark with each scheme: time, balance, copies of keys, result."""
+    """Count a stream's keys on Spark with each scheme, and compare time, balance and copies."""
     import numpy as np
 
     from skewless import measures

@@ -25,7 +25,7 @@ COMMON = (
 @command
 @option("--out", type=path, default="results", help="Folder for the picture.")
 def demo(out: Path) -> None:
-    """A skewed word stream through Spark Structured Streaming, twice: watch the work even out."""
+    """Send a skewed word stream through Spark twice, and watch the work even out."""
     from skewless.report.demo import show
     from skewless.report.files import make_folder
     from skewless.report.plots import check_installed

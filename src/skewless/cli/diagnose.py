@@ -21,23 +21,23 @@ _PARQUET, _TABS = (".parquet", ".pq"), (".tsv", ".tab")
 
 @command
 @click.argument("file", type=path, required=False)
-@option("--stream", help="A stream: name:param=value,…, as for simulate.")
+@option("--stream", help="A stream: name:param=value,… as for simulate.")
 @option(
     "--key",
     "keys",
     multiple=True,
-    help="Column of FILE that is the key; several times: which is worst.",
+    help="Column of FILE that is the key; may be repeated, to find out which is worst.",
 )
-@option("--workers", default=WORKERS, help="Workers of the job to be predicted.")
+@option("--workers", default=WORKERS, help="Number of workers to predict for.")
 @option(
     "--work",
     default="fold",
-    help="What is done with the rows of a key: fold, group, map, aggregate.",
+    help="What you do with the rows of a key: fold, group, map or aggregate.",
 )
-@option("--sources", default=8, help="Tasks that read the data and route by it.")
+@option("--sources", default=8, help="Number of tasks that read the data and route it.")
 @option("--event-log", type=path, help="An event log of Spark: a file or a rolling folder.")
-@option("--against", type=path, help="The event log after a change, against --event-log.")
-@option("--html", type=path, help="File for a page to look at.")
+@option("--against", type=path, help="The event log after a change, to compare with --event-log.")
+@option("--html", type=path, help="File for the answer as an HTML page.")
 @options.seed
 @options.as_json
 def diagnose(
@@ -53,10 +53,10 @@ def diagnose(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Say which key is hot, what it costs and what to do: of a stream, a file or an event log.
+    """Find out which key is hot, what it costs and what to do, from data or an event log.
 
-    FILE is a Parquet, CSV or TSV file, or a folder of Parquet files, diagnosed by the columns
-    --key.
+    FILE is a Parquet, CSV or TSV file, or a folder of Parquet files; --key names the column to
+    diagnose.
     """
     from skewless.diagnose.page.page import check_page, document, write_page
     from skewless.report.files import make_folder

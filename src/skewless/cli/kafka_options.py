@@ -16,7 +16,7 @@ _option = partial(option, heading="Kafka")
 _OPTIONS = (
     _option("--kafka", metavar="HOST:PORT", help="A Kafka broker as source and sink."),
     _option("--topic", help="The topic whose messages are read."),
-    _option("--out-topic", help="The topic for the counts: key and newest count; best compacted."),
+    _option("--out-topic", help="The topic for the counts, best a compacted one."),
     _option(
         "--starting",
         default="earliest",
@@ -32,7 +32,7 @@ _OPTIONS = (
     _option(
         "--follow",
         is_flag=True,
-        help="Go on as messages come, until Ctrl-C; else to the topic's present end.",
+        help="Keep counting until Ctrl-C, instead of stopping at the topic's present end.",
     ),
     _option(
         "--kafka-option",
@@ -40,7 +40,7 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         multiple=True,
         help="An option for Spark's Kafka reader and writer, such as kafka.security.protocol=SSL; "
-        "never shown. Can be given several times.",
+        "may be repeated. Values are never shown.",
     ),
 )
 

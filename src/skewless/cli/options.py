@@ -17,18 +17,22 @@ FILE_WIDTH = 120
 stream = option(
     "--stream",
     required=True,
-    help="Stream: name:param=value,… e.g. zipf:z=1.5,keys=1e4,messages=1e6.",
+    help="Stream: name:param=value,… such as zipf:z=1.5,keys=1e4,messages=1e6.",
 )
 workers = option("--workers", type=int, required=True, help="Number of workers.")
-sources = option("--sources", default=1, help="Sources, each with a tally of its own.")
+sources = option(
+    "--sources", default=1, help="Number of sources; each counts only what it sent itself."
+)
 seed = option("--seed", default=0, help="Seed of the stream and of the hashes.")
 as_json = option("--json", "as_json", is_flag=True, help="Print JSON only.")
-master = option("--master", help="Spark master; local with a thread per worker if not given.")
+master = option("--master", help="Spark master; by default, local with a thread per worker.")
 
 
 def scheme(**given: Any) -> Callable[[Any], Any]:
     """`--scheme`, required or with a default."""
-    return option("--scheme", help="Scheme: name[:param=value,…], e.g. partial:choices=5.", **given)
+    return option(
+        "--scheme", help="Scheme: name[:param=value,…], such as partial:choices=5.", **given
+    )
 
 
 def console_for(as_json: bool) -> Console:

@@ -16,10 +16,10 @@ from skewless.errors import SkewlessError
     "--load",
     type=float,
     required=True,
-    help="Offered load: work that arrives ÷ what all workers can do.",
+    help="Offered load: the work that arrives ÷ the work that all workers can do.",
 )
 @options.sources
-@option("--capacities", help="Cost each worker works off per unit of time: c,c,… (1 each).")
+@option("--capacities", help="Speed of each worker: c,c,… (1 each by default).")
 @option(
     "--change",
     "changes",
@@ -34,10 +34,8 @@ from skewless.errors import SkewlessError
     help="Cost of a message: constant:value=1, evenly:min=1,max=64,values=64 or geometric:… by "
     "key, exponential:mean=1.",
 )
-@option("--arrivals", default="even", help="even or poisson.")
-@option(
-    "--delay", default=0.0, help="Time from a message's finish until its source hears a signal."
-)
+@option("--arrivals", default="even", help="How messages arrive: even or poisson.")
+@option("--delay", default=0.0, help="Time from a message's end until its source hears of it.")
 @options.seed
 @options.as_json
 def queue(
@@ -54,7 +52,7 @@ def queue(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Put a stream through workers with queues and say how long messages took."""
+    """Simulate a stream through workers with queues, and say how long messages take."""
     from skewless.report.progress import messages_bar
     from skewless.report.tables import observed, table
     from skewless.simulate.queue.run import Cluster

@@ -15,7 +15,7 @@ from skewless.errors import SkewlessError, unknown
 
 @command
 @click.argument("experiment", required=False)
-@option("--quick", is_flag=True, help="A small size: about a minute.")
+@option("--quick", is_flag=True, help="Run a small size, about a minute.")
 @option("--data", type=path, help="Folder of real streams to use in place of synthetic ones.")
 @option("--out", type=path, default="results", help="Folder for the CSV and the PNG.")
 @option("--streams", type=int, help="Random streams to average over, where the paper does.")
@@ -30,7 +30,7 @@ def reproduce(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Reproduce a table or figure of a paper: CSV, PNG, and what was seen; exit 1 if it differs.
+    """Reproduce a table or figure of a paper, as CSV and PNG; exit with 1 if it differs.
 
     EXPERIMENT is its name, such as partial-table2; without one, all are listed.
     """

@@ -20,20 +20,22 @@ MOST_SHOWN = 100  # batches; the log has them all
 
 @command
 @options.scheme(default="graded")
-@option("--workers", type=int, help="Number of workers; as many as this machine has cores.")
-@option("--stream", help="A stream as the source, e.g. words:path=FILE.")
-@option("--folder", type=path, help="A folder of text files as the source, a file a batch.")
+@option(
+    "--workers", type=int, help="Number of workers; by default, the number of cores, at least 2."
+)
+@option("--stream", help="A stream as the source, such as words:path=FILE.")
+@option("--folder", type=path, help="A folder of text files as the source, one file per batch.")
 @with_kafka_options
 @option(
     "--batches",
     default=8,
-    help="Micro-batches a --stream is cut into; 0 runs one batch job.",
+    help="Number of micro-batches into which a --stream is cut; 0 runs one batch job.",
 )
 @option("--out", type=path, help="Parquet folder for the counts; replaces an earlier result.")
 @option(
     "--checkpoint",
     type=path,
-    help="Folder from which a stopped run goes on (--folder, --kafka).",
+    help="Folder from which a run continues after a stop (--folder, --kafka).",
 )
 @option("--delay-ms", default=0.0, help="Time each message takes at its worker.")
 @option("--speeds", help="Speed of each worker, which divides --delay-ms: s,s,… (1 each).")
@@ -45,7 +47,7 @@ MOST_SHOWN = 100  # batches; the log has them all
     is_flag=False,
     flag_value=0,
     metavar="[PORT]",
-    help="Serve a live page for a browser at this port of 127.0.0.1, or at a free one.",
+    help="Serve a live page for a browser on 127.0.0.1, at this port or a free one.",
 )
 @option("--top", default=10, help="How many of the most frequent keys to print.")
 @options.master
@@ -76,7 +78,7 @@ def run(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Count keys on Spark: source, splitter, route, workers, merge, sink; watched as it runs."""
+    """Count the keys of a stream, a folder of texts or a Kafka topic on Spark, with even work."""
     from skewless.report.files import make_folder
     from skewless.report.tables import observed, table
     from skewless.schemes import scheme_of

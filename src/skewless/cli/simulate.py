@@ -30,7 +30,7 @@ def simulate(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Route a stream without an engine and say how even it came out."""
+    """Route a stream without Spark, and say how even the work is."""
     from skewless.compiled.beside import compiling_beside
     from skewless.report.progress import messages_bar
     from skewless.report.tables import print_loads, table

@@ -1,6 +1,6 @@
-"""What workers compute per key: `count()`, `sum("x")`, … and `PerKeyFold` for one's own.
+"""What workers compute per key: `count()`, `sum("x")`, … and `PerKeyFold` for your own.
 
-The functions are named as Spark's, so import the room: `from skewless import folds`.
+The functions are named as Spark's, so import the package: `from skewless import folds`.
 """
 
 from __future__ import annotations

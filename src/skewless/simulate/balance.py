@@ -167,10 +167,12 @@ def balance(
     seed: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> BalanceResult:
-    """Route a stream and measure it; `progress` is told the number of messages of each chunk.
+    """Route a stream and measure how even the loads are; needs no Spark.
 
     A scheme that learns from a prefix routes it provisionally; that prefix counts in no figure but
     `learned`. One that learns from the whole stream reads it twice.
+
+    progress: is called with the number of messages of each chunk
     """
     case = Case(scheme, workers, sources, estimate)
     return balance_all(stream, [case], source_column=source_column, seed=seed, progress=progress)[0]

@@ -182,8 +182,8 @@ def _as_identities(keys: Any) -> U64:
 def route(keys: Any, scheme: Scheme | str, workers: int, *, sources: int = 1, seed: int = 0) -> I32:
     """The worker of every message; message i comes from source i mod `sources`.
 
-    keys: values (NumPy, Arrow or a list), which go where Spark sends them; or identities, as
-        `skewless.identities` makes them of several columns, an array of uint64
+    keys: values (NumPy, Arrow or a list), which go where Spark sends them; or identities, an array
+        of uint64, such as `skewless.identities` makes from several columns
 
     A scheme that learns from the whole stream gets a first pass over `keys`; one that learns from
     a prefix routes that prefix provisionally, then the rest as learned.

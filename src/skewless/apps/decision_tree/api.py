@@ -106,7 +106,7 @@ class DecisionTree:
         *,
         grace: int = 200,
     ) -> TreeLearner:
-        """What learns on a stream: hand it to `writeStream.foreachBatch`.
+        """A learner for streams: pass it to `writeStream.foreachBatch`.
 
         folder: where the tree and its histograms are kept after each micro-batch, so that one which
             runs again counts once; of the driver's file system

@@ -89,7 +89,7 @@ class NaiveBayes:
     def learner(
         self, folder: str, scheme: Scheme | str = "partial", workers: int | None = None
     ) -> BayesLearner:
-        """What learns on a stream: hand it to `writeStream.foreachBatch`.
+        """A learner for streams: pass it to `writeStream.foreachBatch`.
 
         folder: where the statistics are kept after each micro-batch, so that one which runs again
             counts once; of the driver's file system

@@ -33,15 +33,19 @@ def diagnose(
     work: str | None = None,
     seed: int = 0,
 ) -> Diagnosis:
-    """Diagnose the key of a DataFrame by one pass over it; shows itself in a notebook.
+    """Find out in one pass how hot the keys of a DataFrame are, what that costs, and what to do.
+
+    The result displays itself in a notebook.
 
     key: a column's name, a Column or a list of them, which is one key of several columns
-    workers: of the job to be predicted; else as many as Spark has shuffle partitions
-    cost: what a row costs, a column of numbers in any unit; else all rows cost the same
+    workers: the number of workers to predict for; by default, as many as Spark has shuffle
+        partitions
+    cost: what a row costs, a column of numbers in any unit; by default, all rows cost the same
     with_: the other side of a join on this key
-    work: what is done with the rows of a key. "fold": a function of your own whose partial results
-        merge (the default); "group": one that needs all rows of a key at once; "map": one of
-        single rows; "aggregate": Spark's own count, sum …; "join" (the default with with_)
+    work: what you do with the rows of a key. "fold": a function of your own whose partial results
+        merge (the default); "group": a function that needs all rows of a key at once; "map": a
+        function of single rows; "aggregate": Spark's own count, sum …; "join" (the default if
+        there is a with_)
     """
     check_server(df)
     kind = check_work(work or ("fold" if with_ is None else "join"))
@@ -86,7 +90,7 @@ def diagnose_keys(
 ) -> KeyRanking:
     """Diagnose several candidate keys, one pass each, and say which is worst.
 
-    keys: a list, of which each is a key as for `diagnose`
+    keys: a list of keys, each as for `diagnose`
     """
     check_server(df)
     if not isinstance(keys, list | tuple | set | dict) or not keys:

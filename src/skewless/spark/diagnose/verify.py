@@ -33,10 +33,10 @@ _OFF_THE_GRID = 0.6180339887498949
 
 @dataclass(frozen=True)
 class Verification:
-    """Two ways to one result.
+    """What `verify` returns: whether two DataFrames are equal, and which is faster.
 
     before_s, after_s: medians of the timed runs
-    gain: the share of the time before that is saved; negative where it takes longer
+    gain: the share of the earlier time that is saved; negative if it takes longer
     before_digest, after_digest: of all rows in any order, floats to 9 significant digits
     """
 
@@ -79,8 +79,9 @@ def verify(
 
     Columns are matched by name. The digest of each is taken first, which also warms both up.
 
-    rounds: timed runs of each; the median counts
-    digits: significant digits of floats that must agree: sums of floats depend on their order
+    rounds: the number of timed runs of each; the median counts
+    digits: how many significant digits of floats must agree; not all, because sums of floats
+        depend on their order
     """
     _check(before, after, rounds, digits)
     digits = min(digits, _MOST_DIGITS)

@@ -66,21 +66,21 @@ def group(
     most_keys: int = MOST_KEYS,
     most_bytes: int = MOST_BYTES,
 ) -> Grouping:
-    """Group rows by key for `fold`, with the work spread over workers by a scheme.
+    """Group rows by key for `fold` or `apply`, with the work spread over workers by a scheme.
 
-    key: a name, a Column or a list of them, among them at most one `F.window(…)`
-    scheme: a scheme, its spec string, or a plan that `learn` gave; `graded` if not given, and
-        `apply` then takes one with one worker per key
-    workers: as many as Spark's own shuffles have partitions, if not given
+    key: a name, a Column or a list of them, at most one of them an `F.window(…)`
+    scheme: a scheme, its spec string, or a plan from `learn`; by default `graded`, and `key` for
+        `apply`, which needs one worker per key
+    workers: by default, as many as Spark's own shuffles have partitions
     plan, salt: as for `skewless.spark.route`; with a checkpoint the salt is not needed
-    cost: what the work for each row costs, a column of numbers, in any unit: `graded` then evens
-        out costs, not rows
-    capacities: how fast each worker is compared with the others, e.g. [1, 1, 3, 3]: `graded` then
-        gives each its share
-    checkpoint: on a stream, the folder of its checkpoint, which driver and executors must share
-        as files; there a scheme that learns keeps its plans. A restart may change the scheme, the
-        number of workers and the seed. Without it each micro-batch starts from scratch
-    observer: is told how even each run or micro-batch was
+    cost: what the work for each row costs, a column of numbers in any unit: `graded` then evens
+        out costs instead of rows
+    capacities: how fast each worker is compared with the others, such as [1, 1, 3, 3]: `graded`
+        then gives each its share
+    checkpoint: on a stream, the folder of its checkpoint, which the driver and the executors must
+        share as files. Schemes that learn keep their plans there. A restart may change the
+        scheme, the number of workers and the seed. Without it, each micro-batch starts from scratch
+    observer: records how even each run or micro-batch was
     most_keys, most_bytes: a worker that holds partials of more keys or bytes than this flushes
         them to the merge and starts again
     """
@@ -135,7 +135,7 @@ def group(
 
 @dataclass(frozen=True)
 class Grouping:
-    """A DataFrame whose rows are about to be folded by key; made by `group`."""
+    """What `group` returns: a DataFrame whose rows are about to be folded by key."""
 
     df: DataFrame
     keys: Keys
@@ -157,12 +157,13 @@ class Grouping:
         sample: Mapping[str, Any] | pa.Table | None = None,
         output_mode: str = "update",
     ) -> DataFrame:
-        """One row per key with the result of each fold, exactly as of a plain groupBy.
+        """One row per key with the result of each fold, exactly as a plain groupBy gives.
 
-        sample: a few messages (column name to values) on which the laws of each fold are checked
+        sample: a few messages (column name to values), on which the laws of each fold are checked
             before any job starts
-        output_mode: on a stream, with folds that only Python can merge: the mode in which it will
-            be written, "update" or "append"; all other folds follow `writeStream.outputMode`
+        output_mode: on a stream with folds that only Python can merge, the mode in which the
+            result will be written, "update" or "append"; all other folds follow
+            `writeStream.outputMode`
         """
         bound = self.bind(*folds)
         bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers

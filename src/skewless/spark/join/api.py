@@ -48,22 +48,23 @@ def join(
 ) -> DataFrame:
     """Exactly `left.join(right, on, how)`, with the work of hot keys spread evenly over tasks.
 
-    Without a plan it first counts the keys of both sides, which runs one or two short jobs, seldom
-    more.
+    Without a plan, it first counts the keys of both sides, in one or two short jobs, seldom more.
 
     on: a column's name, a list of names, or a list of pairs (left column, right column), which may
-        have further conditions after them as Columns
+        be followed by further conditions as Columns
     how: a join type in any spelling that Spark takes
-    workers: into how many partitions; else spark.sql.shuffle.partitions
-    plan: what `learn_join` gave, perhaps for other rows of the same kind; nothing is counted then
+    workers: the number of partitions; by default spark.sql.shuffle.partitions
+    plan: what `learn_join` returned, perhaps for other rows of the same kind; nothing is counted
+        then
     salt: what tells rows of one key apart: a column's name, a Column or a list of them, of which
-        each side takes those it has; else all columns besides the key
-    result_weight: what a result row costs, an input row being 1; large for costly work afterwards
+        each side uses those it has; by default, all columns besides the key
+    result_weight: the cost of a result row, where an input row costs 1; raise it if costly work
+        follows the join
     target: by how much the fullest task may exceed the mean
-    repeatable: whether both sides give the same rows when they are read again; say False if not,
-        and only splits are used that need not know it
+    repeatable: False if a side may give different rows when it is read again; then only those
+        splits are used that are exact nevertheless
     checkpoint: for a join of two streams, the folder of the query's checkpoint, where its plan is
-        kept; a restart goes on with it
+        kept; a restart continues with it
     """
     kind, keys, outcome = _checked(left, right, on, how)
     if plan is not None and not isinstance(plan, JoinPlan):
@@ -120,12 +121,12 @@ def learn_join(
     sample: float | None = None,
     seed: int = 0,
 ) -> JoinPlan:
-    """A plan of the join, to show, keep and reuse; it counts the keys of both sides.
+    """Count the keys of both sides and plan their join: a plan to show, keep and reuse.
 
-    It may be used on other rows than these, so it has only splits that are exact for any rows.
+    You may use it for other rows than these, so it has only splits that are exact for any rows.
 
     on, how, workers, salt, result_weight, target: as for `join`
-    sample: share of the rows to read, drawn at random; else 1 %, or more of small tables
+    sample: the share of the rows to read, drawn at random; by default 1 %, or more of small tables
     """
     kind, keys, outcome = _checked(left, right, on, how)
     if left.isStreaming or right.isStreaming:

@@ -49,7 +49,7 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class JoinPlan:
-    """What `learn_join` gives, to show, keep and hand to `join` as plan=."""
+    """What `learn_join` returns, to show, keep and pass to `join` as plan=."""
 
     kind: Kind
     pairs: tuple[tuple[str, str], ...]  # the key's columns

@@ -59,9 +59,9 @@ def compare(
 ) -> list[Comparison]:
     """Count the keys of a stream with each scheme; every message takes `delay_ms` at its worker.
 
-    Each scheme runs once to warm up, which also gives its result; then `rounds` times in turns with
-    the others, and the median counts. A scheme that learns from a prefix learns before the clock
-    starts. A result that differs from a plain groupBy's is an error.
+    Each scheme runs once to warm up, which also gives its result. It then runs `rounds` times, in
+    turns with the others, and the median counts. A scheme that learns from a prefix learns before
+    the clock starts. A result that differs from a plain groupBy's is an error.
 
     step: is called with the name of each step that is done
     """

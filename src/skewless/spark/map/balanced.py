@@ -73,19 +73,18 @@ def balanced_map(
     """The rows of `df.mapInArrow(function, schema)`, in any order, with the time spread evenly.
 
     The function must treat rows independently of each other. It gets them in slices that may be as
-    short as one row, and may load what it needs before it asks for the first. An exception of its
-    own comes through, with a note of the key whose rows it had in hand: the key of the row where
-    rows take a millisecond or more, else those of the slice.
+    short as one row, and may load what it needs before it asks for the first. If it raises an
+    exception, that comes through unchanged, with a note that names the key whose rows it had.
 
-    On a batch the first wave runs now, when this is called, and its results are kept until the
-    result is dropped, or to the end of `with balanced_map(…) as result:`. Which wave a row is in
-    depends on nothing but the row, by a hash of all columns that have one (maps and variants have
-    none): equal rows are in one wave, so of a table with no column but the key a key is learned as
-    a whole or not at all. The DataFrame is read twice, and must give the same rows both times.
+    On a batch, a first wave of rows runs when you call this, and its results are kept until the
+    end of `with balanced_map(…) as result:`, or until the result is dropped. The DataFrame is read
+    twice, and must give the same rows both times. A hash of all columns but maps and variants
+    decides which wave a row is in, so equal rows are in the same wave: if the key is the only
+    column, a key is learned as a whole or not at all.
 
     function, schema: as for Spark's `mapInArrow`
     key: what the cost of a row depends on: a column's name, a Column, or a list of them
-    workers: as many as Spark's own shuffles have partitions, if not given
+    workers: by default, as many as Spark's own shuffles have partitions
     scheme: `proactive` learns costs; any other is followed without learning, for comparison
     share: the share of a batch's rows that goes first, in (0, 1)
     checkpoint: on a stream, the folder of its checkpoint, where the costs are kept from batch to

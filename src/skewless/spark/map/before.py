@@ -41,7 +41,7 @@ def also_in_the_old_order(balanced_map: Called) -> Called:
 
 
 def release(result: DataFrame) -> None:
-    """Let go of the first wave of a result of `balanced_map`; ends in 0.4.
+    """Free the first wave of a result of `balanced_map`. Deprecated: it ends in 0.4.
 
     The result does so by itself when it is dropped, or at the end of `with balanced_map(…) as …:`.
     """

@@ -13,11 +13,11 @@ from pyspark.sql import DataFrame
 
 
 class BalancedFrame(DataFrame):
-    """A DataFrame like any other, whose first wave was computed already and is persisted.
+    """What `balanced_map` returns: a DataFrame whose first wave is already computed and persisted.
 
-    The first wave is let go of at the end of a `with` block, or when this object is dropped,
-    whichever comes first. What was derived from it stays valid: Spark would compute the first wave
-    again. So keep this object as long as you use what you derive from it.
+    The first wave is freed at the end of a `with` block, or when this object is dropped, whichever
+    comes first. Anything derived from it stays valid, but Spark then computes the first wave again.
+    So keep this object as long as you use what you derive from it.
     """
 
     _let_go: Any

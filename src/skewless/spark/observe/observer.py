@@ -84,10 +84,11 @@ class Record:
 
 
 class Observer:
-    """Hand it to `group(…, observer=…)`; afterwards ask it, read its log, or scrape it.
+    """Records how even the work is: pass it to `group(…, observer=…)`.
 
-    It keeps the last 10,000 records; the log has them all. Of groupings whose action has not run it
-    awaits the last 1,000.
+    Afterwards, ask for its records, read its log, scrape it with Prometheus or look at its page. It
+    keeps the last 10,000 records; the log has them all. Of the results on which no action has run
+    yet, it waits for the last 1,000.
 
     log: a file to which each record is added as a line of JSON
     port: serve the newest record to Prometheus on 127.0.0.1 at this port; 0 takes a free one

@@ -58,12 +58,12 @@ def learn(
 ) -> Plan:
     """A plan of the scheme that knows the hot keys of this DataFrame; runs one job.
 
-    Hand it to `route`, `repartition` or `group` in place of a scheme. For distribution-aware and
+    Pass it to `route`, `repartition` or `group` in place of a scheme. For distribution-aware and
     graded-planned it becomes a Column expression; d-choices, w-choices and dynamic start from it
-    with the head already known.
+    with the hot keys already known.
 
-    sample: share of the rows to learn from, drawn at random; 1 reads every row
-    cost, capacities: as for `route`, for graded-planned
+    sample: the share of the rows to learn from, drawn at random; 1 reads every row
+    cost, capacities: as for `route`; graded-planned only
     """
     check_server(df)
     made = check_scheme(scheme)

@@ -24,9 +24,9 @@ FORMAT = 1
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Plan:
-    """What `learn` gives: a scheme that knows the hot keys of some DataFrame.
+    """What `learn` returns: a scheme that knows the hot keys of some DataFrame.
 
-    It stands wherever a scheme does: `group(df, "word", plan)`, `route(df, "word", plan)`.
+    Pass it wherever a scheme goes: `group(df, "word", plan)`, `route(df, "word", plan)`.
 
     key: the columns that it was learned from, with their types
     messages: how many rows it was learned from
@@ -96,7 +96,7 @@ class Plan:
         return pack(facts, self.arrays)
 
     def save(self, path: str | Path) -> None:
-        """Write the plan to a file, from which nothing can run."""
+        """Write the plan to a file of arrays; reading it back runs no code."""
         _check_path(path)
         try:
             Path(path).write_bytes(self._packed())

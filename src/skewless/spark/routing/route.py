@@ -63,13 +63,13 @@ def route(
     The same seed and the same order of rows give the same route.
 
     key: a column's name, a Column, or a list of them
-    scheme: a scheme, its spec string, such as "partial:choices=5", or a plan that `learn` gave,
-        which knows its number of workers and seed; `graded` if not given
-    workers: as many as Spark's own shuffles have partitions, if not given
+    scheme: a scheme, its spec string, such as "partial:choices=5", or a plan from `learn`, which
+        knows its number of workers and seed; by default `graded`
+    workers: by default, as many as Spark's own shuffles have partitions
     column: the name of the new column
-    plan: a plan of the scheme, learned before, if it is not given as the scheme
+    plan: a plan of the scheme, learned before, if it is not passed as the scheme
     salt: for a plan that splits hot keys (graded-planned), what tells rows of one key apart: a
-        column's name, a Column or a list of them; else all other columns
+        column's name, a Column or a list of them; by default, all other columns
     cost: what each row costs, a column of numbers, for schemes that even out costs (graded)
     capacities: how fast each worker is compared with the others, for the same schemes
     """
@@ -95,7 +95,7 @@ def repartition(
 ) -> DataFrame:
     """The DataFrame in `workers` partitions: partition i holds the rows of worker i.
 
-    column: keep the worker numbers under this name; else they are dropped
+    column: the name under which to keep the worker numbers; by default they are dropped
     plan, salt, cost, capacities: as for `route`
     """
     check_server(df)

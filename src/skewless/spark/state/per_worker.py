@@ -63,15 +63,15 @@ def per_worker(
 ) -> DataFrame:
     """Run a stateful processor once per worker, on the rows that a scheme gives the worker.
 
-    The processor is as for Spark's `transformWithStateInPandas`; its key is `(worker,)`, and its
-    state is the worker's own: a key that has several workers has a part of its state on each, and
-    the processor's output must be merged by key if one result per key is wanted. The stream needs
-    at least as many shuffle partitions as workers; the rows keep their columns.
+    The processor is as for Spark's `transformWithStateInPandas`. Its key is `(worker,)`, and its
+    state is the worker's own. So a key that has several workers has a part of its state on each: if
+    you want one result per key, merge the processor's output by key. The stream needs at least as
+    many shuffle partitions as workers; the rows keep their columns.
 
-    checkpoint: the folder of the stream's checkpoint, which driver and executors must share as
-        files. A restart with another scheme, number of workers or seed is refused, for it would
-        find other state; and a scheme that learns goes on learning from batch to batch, unless
-        it gives a key one worker, where the key's state must stay
+    checkpoint: the folder of the stream's checkpoint, which the driver and the executors must share
+        as files. A restart with another scheme, number of workers or seed is then rejected, since
+        it would find another worker's state. Schemes that learn keep learning from batch to batch,
+        except for those that give a key one worker, where the key's state must stay
     """
     check_server(df)
     if StatefulProcessor is None:
