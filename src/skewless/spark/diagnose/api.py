@@ -15,9 +15,8 @@ from skewless.diagnose.verdict import check_work
 from skewless.errors import SkewlessError
 from skewless.hashing import check_seed
 from skewless.spark.diagnose.sampling import sample_of, without_nulls
-from skewless.spark.input.checks import Key, check_server, check_worker_count, key_columns
+from skewless.spark.input.checks import Key, check_server, key_columns, worker_count
 
-_PARTITIONS = "spark.sql.shuffle.partitions"
 # A column's own name, bare or in backticks; anything else is a field.
 _COLUMN = re.compile(r"`((?:[^`]|``)*)`|[^.`]*")
 _DEFAULT_BYTES = {"string": 20, "binary": 100}
@@ -66,7 +65,7 @@ def diagnose(
                 "A stream has no end at which to diagnose it: read a part of its data as a batch, "
                 "or give the event log of a run to skewless diagnose --event-log."
             )
-    count, seed = _workers(df, workers), check_seed(seed)
+    count, seed = worker_count(df, workers), check_seed(seed)
     _, fields = key_columns(df, key)
     name = ", ".join(field.name for field in fields)
     reading = given(_expression(key), name)
@@ -98,12 +97,6 @@ def diagnose_keys(
     for key in keys:
         key_columns(df, key)  # says now what is wrong with any of them
     return ranking([diagnose(df, key, workers, cost, work=work, seed=seed) for key in keys])
-
-
-def _workers(df: DataFrame, workers: int | None) -> int:
-    if workers is not None:
-        return check_worker_count(workers)
-    return check_worker_count(int(str(df.sparkSession.conf.get(_PARTITIONS))))
 
 
 def _refuse_empty() -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
-from skewless.spark.input.checks import check_server, check_worker_count
+from skewless.spark.input.checks import PARTITIONS, check_server, worker_count
 from skewless.spark.input.version import unlogged
 from skewless.spark.join.broadcast import broadcast_side
 from skewless.spark.join.counting import count
@@ -29,7 +29,6 @@ from skewless.spark.join.sizes import nothing_counted
 from skewless.spark.join.stream import keep_plan, kept_plan
 
 _LOG = logging.getLogger("skewless")
-_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 def join(
@@ -200,15 +199,12 @@ def _choices(
 def _partitions(
     df: DataFrame, workers: SupportsIndex | None, keys: JoinKeys, both_stream: bool = False
 ) -> int:
-    default = int(str(df.sparkSession.conf.get(_PARTITIONS)))
-    if workers is None:
-        return default
-    wanted = check_worker_count(workers)
+    default, wanted = worker_count(df, None), worker_count(df, workers)
     if (keys.floating or both_stream) and wanted != default:
         what = "Two streams" if both_stream else "Keys of floating-point numbers"
         raise SkewlessError(
             f"{what} are placed by Spark alone, on {default} partitions: leave workers= out or set "
-            f"{_PARTITIONS} to {wanted}."
+            f"{PARTITIONS} to {wanted}."
         )
     return wanted
 
