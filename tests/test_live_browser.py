@@ -104,11 +104,14 @@ def test_keys_of_strangers_are_text(browser, page):
 def test_what_is_not_known_is_said(browser, page):
     page.show(sight("a", 0, replication=None))
     page.show(sight("b", 0, hot=[HotKey("k", 5, 2)], plan=PlanFacts(7, 3, 4)))
+    page.show(sight("c", 0, plan=PlanFacts(5, None, None)))
     with tab(browser, page.url) as opened:
-        opened.wait_for_selector(".card:nth-child(2)")
+        opened.wait_for_selector(".card:nth-child(3)")
         said = opened.locator(".plan").all_text_contents()
         assert said[0].startswith("Hottest keys: not reported")
+        assert said[0].endswith("Plan: this scheme keeps no list of keys.")
         assert said[1] == "Plan: names 7 keys, splits 3, the widest over 4 workers."
+        assert said[2].endswith("Plan: names 5 keys; each task decides how widely to split them.")
         assert opened.locator(".figures").first.locator("dd").nth(4).text_content() == "–"
         assert opened.locator(".keys td").all_text_contents()[1:] == ["50.0 %", "2 of 2"]
 
