@@ -205,7 +205,7 @@ def test_numbers_that_make_no_sense_are_refused(tables, given, says):
 
 
 def test_a_side_that_is_a_column_is_no_table(tables):
-    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a Column"):
+    with pytest.raises(SkewlessError, match="A Spark DataFrame is needed here, not a Column"):
         join(tables[0], tables[1].k, "k")
 
 
