@@ -312,6 +312,7 @@ def raising(df):
     [
         (lambda df: diagnose(df, "usr id"), "did you mean 'user id'"),
         (lambda df: diagnose(df, "day", 0), "workers must be at least 1"),
+        (lambda df: diagnose(raising(df), "day", 10**6), "at most 200,000 workers, not of 1,000,0"),
         (lambda df: diagnose(df, "day", work="sum"), "no kind of work"),
         (lambda df: diagnose(df, "day", cost="bytes"), "give a column of numbers"),
         (lambda df: diagnose(df, "day", cost=5), "a column's name or a Column, not 5"),

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewless.diagnose.data import Diagnosis, KeyRanking, diagnosis_of, ranking
 from skewless.diagnose.join import Side, join_diagnosis
+from skewless.diagnose.predict import check_predictable
 from skewless.diagnose.reading import given
 from skewless.diagnose.verdict import check_work
 from skewless.errors import SkewlessError
@@ -97,9 +98,11 @@ def diagnose_keys(
 
 
 def _workers(df: DataFrame, workers: int | None) -> int:
-    if workers is not None:
-        return check_worker_count(workers)
-    return check_worker_count(int(str(df.sparkSession.conf.get(_PARTITIONS))))
+    if workers is None:
+        workers = int(str(df.sparkSession.conf.get(_PARTITIONS)))
+    count = check_worker_count(workers)
+    check_predictable(count)
+    return count
 
 
 def _refuse_empty() -> None:
