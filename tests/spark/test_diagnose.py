@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
 from skewless.spark import diagnose, diagnose_keys, verify
+from skewless.spark.diagnose.verify import verdict
 
 WORKERS = 4
 
@@ -300,6 +301,20 @@ def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
 
     assert verify(rows("array(0.1D + 0.2D)"), rows("array(0.3D)")).equal
     assert verify(rows("map('a', 1, 'b', 2)"), rows("map('b', 2, 'a', 1)")).equal
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ([0.9], [0.1], "both take less than a second, too short to tell which is faster: 0.90 s"),
+        ([4.0], [1.0], "it takes 75 % less time: 4.00 s before and 1.00 s after, in one run of ea"),
+        ([0.5], [2.0], "it takes 300 % more time"),
+        ([4.0, 5.0], [4.5, 3.0], "the times of the 2 runs overlap, so neither is surely faster"),
+        ([4.0, 5.0, 9.0], [2.0, 3.0, 2.5], "50 % less time: 5.00 s before and 2.50 s after, in t"),
+    ],
+)
+def test_a_difference_is_claimed_only_where_the_runs_can_tell_it(before, after, says):
+    assert says in verdict(True, (before, after), 9, 9)
 
 
 def raising(df):
