@@ -241,6 +241,7 @@ def test_a_table_is_read_by_the_names_in_its_header(tmp_path):
         (["--stream", ZIPF, "--work", "flod"], "did you mean 'fold'"),
         (["--stream", ZIPF, "--work", "join"], "A join has two sides"),
         (["--stream", ZIPF, "--workers", "0"], "workers must be at least 1"),
+        (["--stream", ZIPF, "--workers", "200001"], "at most 200,000 workers, not of 200,001"),
         (["t.txt", "--key", "a"], "not known by its name"),
         (["nowhere.csv", "--key", "a"], "no file 'nowhere.csv'"),
         (["--event-log", "nowhere"], "There is no event log"),

@@ -83,6 +83,21 @@ def test_as_many_workers_as_there_are_have_a_bar_and_fit_into_the_page(browser, 
             assert opened.evaluate(fits)
 
 
+@pytest.mark.parametrize("width", [1000, 1400])
+def test_charts_beside_each_other_are_level_however_long_the_lines_above(browser, page, width):
+    schemes = {"clicks by user": "graded-planned:learn=100000", "key": "key", "part": "partial"}
+    for name, scheme in schemes.items():
+        page.show(sight(name, 100, loads=[20_000] * 50, scheme=scheme))
+    with tab(browser, page.url, viewport={"width": width, "height": 900}) as opened:
+        opened.wait_for_selector(".card:nth-child(3)")
+        cards, charts = (
+            [element.bounding_box() for element in opened.locator(what).all()]
+            for what in (".card", ".bars svg")
+        )
+        levels = {(card["y"], chart["y"]) for card, chart in zip(cards, charts, strict=True)}
+        assert len(levels) == len({card["y"] for card in cards})
+
+
 def test_keys_of_strangers_are_text(browser, page):
     hot = [HotKey(name, 100 - i, 1) for i, name in enumerate(HOSTILE)]
     page.show(sight("<i>query</i>", 0, loads=[800, 200], hot=hot, scheme="<b>graded</b>"))
@@ -104,11 +119,14 @@ def test_keys_of_strangers_are_text(browser, page):
 def test_what_is_not_known_is_said(browser, page):
     page.show(sight("a", 0, replication=None))
     page.show(sight("b", 0, hot=[HotKey("k", 5, 2)], plan=PlanFacts(7, 3, 4)))
+    page.show(sight("c", 0, plan=PlanFacts(5, None, None)))
     with tab(browser, page.url) as opened:
-        opened.wait_for_selector(".card:nth-child(2)")
+        opened.wait_for_selector(".card:nth-child(3)")
         said = opened.locator(".plan").all_text_contents()
         assert said[0].startswith("Hottest keys: not reported")
+        assert said[0].endswith("Plan: this scheme keeps no list of keys.")
         assert said[1] == "Plan: names 7 keys, splits 3, the widest over 4 workers."
+        assert said[2].endswith("Plan: names 5 keys; each task decides how widely to split them.")
         assert opened.locator(".figures").first.locator("dd").nth(4).text_content() == "–"
         assert opened.locator(".keys td").all_text_contents()[1:] == ["50.0 %", "2 of 2"]
 

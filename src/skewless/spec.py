@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import numbers
 import os
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
+from operator import index
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from skewless.errors import SkewlessError, unknown
 
 T = TypeVar("T")
 
 _LARGEST = (1 << 63) - 1  # what arrays and kernels count with
+_TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -123,19 +129,52 @@ def convert(value: str, hint: Any, where: str) -> Any:
             if number != int(number):
                 raise ValueError
             whole = int(value) if value.lstrip("-").isdigit() else int(number)
-            if abs(whole) > _LARGEST:
-                raise SkewlessError(
-                    f"{where} takes a whole number up to {_LARGEST}, not '{value}'."
-                )
-            return whole
+            return _countable(whole, where)
         if hint is float:
             return float(value)
     except SkewlessError:
         raise
     except (ValueError, KeyError, OverflowError):
-        article = {bool: "true or false", int: "a whole number", float: "a number"}[hint]
-        raise SkewlessError(f"{where} takes {article}, not '{value}'.") from None
+        raise _other_type(value, hint, where) from None
     return value
+
+
+def conform(value: Any, hint: Any, where: str) -> Any:
+    """The object `value` as the annotated type, if that is one that a text can be converted to."""
+    if get_origin(hint) in (types.UnionType, typing.Union):
+        inner = [a for a in get_args(hint) if a is not type(None)]
+        if len(inner) < len(get_args(hint)) and value is None:
+            return None
+        return conform(value, inner[0], where) if len(inner) == 1 else value
+    if get_origin(hint) is typing.Literal:
+        if value not in get_args(hint):
+            raise unknown(f"value for {where} called", str(value), map(str, get_args(hint)))
+        return value
+    if hint not in _TYPES:
+        return value
+    truth = isinstance(value, bool | np.bool_)
+    try:
+        if hint is bool and truth:
+            return bool(value)
+        if hint is str and isinstance(value, str | os.PathLike):
+            return os.fspath(value)
+        if hint is int and not truth:
+            return _countable(index(value), where)
+        if hint is float and not truth and isinstance(value, numbers.Real):
+            return float(value)
+    except (TypeError, OverflowError):
+        pass
+    raise _other_type(value, hint, where)
+
+
+def _countable(value: int, where: str) -> int:
+    if abs(value) > _LARGEST:
+        raise SkewlessError(f"{where} takes a whole number up to {_LARGEST}, not '{value}'.")
+    return value
+
+
+def _other_type(value: Any, hint: Any, where: str) -> SkewlessError:
+    return SkewlessError(f"{where} takes {_TYPES[hint]}, not {value!r}.")
 
 
 def describe(thing: Any, name: str) -> str:
@@ -170,11 +209,51 @@ def _describe(known: Mapping[str, Any]) -> str:
 
 
 class Described:
-    """Mixin: a parameter object that knows its own name and prints as its spec string."""
+    """Mixin: a parameter object that knows its own name and prints as its spec string.
+
+    A dataclass takes the same values whether they come as objects or from a spec string. They are
+    conformed before its `__post_init__`, if it has one, looks at them.
+    """
 
     name: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "__post_init__" in vars(cls):
+            cls.__post_init__ = _after_conforming(cls.__post_init__)  # type: ignore[method-assign]
+
+    def __post_init__(self) -> None:
+        _conform_all(self)
 
     @property
     def spec(self) -> str:
         """The spec string that builds this object again."""
         return describe(self, self.name)
+
+
+def _after_conforming(check: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(check)
+    def conform_and_check(self: Described, *more: Any) -> None:
+        _conform_all(self)
+        check(self, *more)
+
+    return conform_and_check
+
+
+def _conform_all(thing: Any) -> None:
+    cls: Any = type(thing)
+    for name, hint in _hints(cls).items():
+        value = getattr(thing, name)
+        conformed = conform(value, hint, f"{getattr(cls, 'name', cls.__name__)}:{name}")
+        if conformed is not value:
+            object.__setattr__(thing, name, conformed)  # the dataclass may be frozen
+
+
+@functools.cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """The types of a dataclass's parameters; none if its annotations name what does not exist."""
+    try:
+        hints = get_type_hints(cls)
+    except (NameError, AttributeError, TypeError):
+        return {}
+    return {f.name: hints[f.name] for f in fields(cls) if f.init}

@@ -104,7 +104,7 @@ def test_a_model_shows_what_it_is_of_on_one_line(spark):
         (lambda df: DecisionTree("label", ["n.a"]).fit(df), "'n.a' is not a column but a part of"),
         (lambda df: DecisionTree("label", ["a"]).fit(df.where("false")), "no row has a label"),
         (lambda df: DecisionTree("label", ["a"]).learner("x", grace=1), "grace must be"),
-        (lambda df: DecisionTree("label", ["a"]).fit("rows"), "takes a Spark DataFrame"),
+        (lambda df: DecisionTree("label", ["a"]).fit("rows"), "A Spark DataFrame is needed"),
         (lambda df: DecisionTree("label", ["a"]).learner(" "), "keeps what it knows in a folder"),
     ],
 )

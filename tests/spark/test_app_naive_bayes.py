@@ -201,7 +201,7 @@ def test_a_model_shows_what_it_is_of_on_one_line(spark):
         (lambda df: NaiveBayes("l", ["x"], "multinomial").fit(df), "'x' has counts below 0"),
         (lambda df: NaiveBayes("l", ["nope"]).fit(df), "nope"),
         (lambda df: NaiveBayes("l", ["a"]).fit(df.where("false")), "no row has a label"),
-        (lambda df: NaiveBayes("l", ["a"]).fit(None), "takes a Spark DataFrame"),
+        (lambda df: NaiveBayes("l", ["a"]).fit(None), "A Spark DataFrame is needed here, not "),
         (lambda df: NaiveBayes("l", ["a"]).learner(None), "keeps what it knows in a folder"),
         (lambda df: NaiveBayes("l", ["a"]).learner(__file__), "is a file: give a learner a folder"),
     ],

@@ -177,6 +177,8 @@ def test_a_job_of_which_spark_names_no_batch_heeds_capacities_too(tmp_path):
         ({"capacities": [1, float("nan")]}, "a list of numbers above 0"),
         ({"capacities": [1e-300, 1e300]}, "a factor of 1,000,000 at most"),
         ({"capacities": 3}, "a list of numbers above 0"),
+        ({"capacities": {1, 2}}, "a list of numbers above 0"),
+        ({"capacities": {1: 5, 2: 5}}, "a list of numbers above 0"),
         ({"capacities": "ab"}, "a list of numbers above 0"),
         ({"capacities": "12"}, "a list of numbers above 0"),
         ({"capacities": ["1", "2"]}, "a list of numbers above 0"),

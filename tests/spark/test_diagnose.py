@@ -7,6 +7,7 @@ from pyspark.sql import functions as F
 
 from skewless.errors import SkewlessError
 from skewless.spark import diagnose, diagnose_keys, verify
+from skewless.spark.diagnose.verify import verdict
 
 WORKERS = 4
 
@@ -302,6 +303,20 @@ def test_floats_inside_others_and_entries_of_maps_in_any_order_are_equal(spark):
     assert verify(rows("map('a', 1, 'b', 2)"), rows("map('b', 2, 'a', 1)")).equal
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ([0.9], [0.1], "both take less than a second, too short to tell which is faster: 0.90 s"),
+        ([4.0], [1.0], "it takes 75 % less time: 4.00 s before and 1.00 s after, in one run of ea"),
+        ([0.5], [2.0], "it takes 300 % more time"),
+        ([4.0, 5.0], [4.5, 3.0], "the times of the 2 runs overlap, so neither is surely faster"),
+        ([4.0, 5.0, 9.0], [2.0, 3.0, 2.5], "50 % less time: 5.00 s before and 2.50 s after, in t"),
+    ],
+)
+def test_a_difference_is_claimed_only_where_the_runs_can_tell_it(before, after, says):
+    assert says in verdict(True, (before, after), 9, 9)
+
+
 def raising(df):
     """The same, but that no job on its days can end."""
     return df.withColumn("day", F.raise_error(F.lit("a job ran")).cast("int"))
@@ -312,6 +327,7 @@ def raising(df):
     [
         (lambda df: diagnose(df, "usr id"), "did you mean 'user id'"),
         (lambda df: diagnose(df, "day", 0), "workers must be at least 1"),
+        (lambda df: diagnose(raising(df), "day", 10**6), "at most 200,000 workers, not of 1,000,0"),
         (lambda df: diagnose(df, "day", work="sum"), "no kind of work"),
         (lambda df: diagnose(df, "day", cost="bytes"), "give a column of numbers"),
         (lambda df: diagnose(df, "day", cost=5), "a column's name or a Column, not 5"),
@@ -329,14 +345,14 @@ def raising(df):
         (lambda df: diagnose(df.select(F.parse_json(F.lit("1")).alias("v")), "v"), "be a key"),
         (lambda df: diagnose(df, "day", work=3), "no kind of work called '3'"),
         (lambda df: diagnose(df, "day", seed="a"), "A seed is a whole number, not 'a'"),
-        (lambda df: diagnose(df, "day", with_="x"), "takes a Spark DataFrame"),
+        (lambda df: diagnose(df, "day", with_="x"), "A Spark DataFrame is needed here, not "),
         (lambda df: diagnose(df, "day", cost="cost", with_=df), "leave cost= out beside with_="),
         (lambda df: diagnose(raising(df), "day", with_=df.drop("day")), "no column 'day'"),
         (lambda df: diagnose_keys(df, []), "at least one"),
         (lambda df: diagnose_keys(df, F.col("day")), "at least one"),
         (lambda df: diagnose_keys(df, 5), "at least one"),
         (lambda df: diagnose_keys(raising(df), ["day", "dya"]), "no column 'dya'"),
-        (lambda df: diagnose(5, "day"), "takes a Spark DataFrame"),
+        (lambda df: diagnose(5, "day"), "A Spark DataFrame is needed here, not "),
         (lambda df: verify(df, df.select("day")), "differ in their columns"),
         (lambda df: verify(df, df, rounds=0), "at least 1 round"),
         (lambda df: verify(df, df, rounds="x"), "rounds is a whole number"),

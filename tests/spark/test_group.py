@@ -265,6 +265,10 @@ def test_explain_says_in_words_what_will_run(df, capsys):
         (lambda df: group(df, "w", "key", 2).fold(folds.sum("nn")), "did you mean 'n'"),
         (lambda df: group(df, "w", "key", 2).fold(folds.sum("s")), "cannot fold column 's'"),
         (
+            lambda df: group(df, "w", "key", 2).fold(folds.count(), output_mode="apend"),
+            "There is no output mode 'apend'; did you mean 'append'",
+        ),
+        (
             lambda df: group(df, "w", "key", 2).fold(folds.count(), folds.count()),
             "Two columns of the result would be called 'count'",
         ),

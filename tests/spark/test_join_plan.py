@@ -91,6 +91,23 @@ def test_a_plan_goes_through_a_file_unchanged(plan, tmp_path):
         plan.save(tmp_path / "nowhere" / "plan.json")
 
 
+def test_a_plan_shows_itself_in_a_notebook(plan, tables):
+    shown = plan._repr_html_()
+    for name, value in {
+        "join": "left",
+        "partitions": "4",
+        "rows": f"{plan.sizes.left_rows:,.0f} left, {plan.sizes.right_rows:,.0f} right",
+        "fullest task ÷ mean": "{:.2f} plain, {:.2f} with this plan".format(*plan.evenness),
+    }.items():
+        assert f"<tr><th>{name}</th><td>{value}</td></tr>" in shown
+    assert f"<td>{len(plan.slots)}, " in shown
+    left, right = (df.withColumnRenamed("k", "<i>") for df in tables)
+    plain = learn_join(left.limit(0), right.limit(0), "<i>")._repr_html_()
+    assert "<td>&lt;i&gt;</td>" in plain
+    assert "<th>left to Spark, because</th>" in plain
+    assert "<th>hot keys</th>" not in plain
+
+
 def test_a_plan_of_other_keys_or_partitions_is_refused(plan, tables):
     left, right = tables
     with pytest.raises(SkewlessError, match=r"for the key k \(string\), and this join is on x = y"):
@@ -133,7 +150,7 @@ def test_a_side_that_spark_broadcasts_leaves_the_join_to_spark(spark, tables, ho
     with settings(spark, spark_sql_autoBroadcastJoinThreshold="1m"):
         plan = learn_join(left, right, "k", how)
         if small:
-            assert f"because the {small} side has about 0.0 MiB, which Spark broadcasts" in str(
+            assert f"because the {small} side has less than 0.1 MiB, which Spark broadcasts" in str(
                 plan.describe()
             )
             assert logical(join(left, right, "k", how)) == logical(left.join(right, "k", how))
@@ -188,10 +205,12 @@ def test_numbers_that_make_no_sense_are_refused(tables, given, says):
 
 
 def test_a_side_that_is_a_column_is_no_table(tables):
-    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a Column"):
+    with pytest.raises(SkewlessError, match="A Spark DataFrame is needed here, not a Column"):
         join(tables[0], tables[1].k, "k")
 
 
 def test_any_whole_number_is_a_seed_and_any_share_a_sample(tables):
     assert learn_join(*tables, "k", seed=1 << 80).sizes.left_rows == 500
+    with pytest.raises(SkewlessError, match=r"^A seed is a whole number, not 'a'\.$"):
+        learn_join(*tables, "k", seed="a")
     assert not learn_join(*tables, "k", sample=1e-300).spreads

@@ -197,6 +197,14 @@ def test_a_plan_that_splits_keys_says_how_wide():
     assert tuple(vars(plan_facts(scheme, learned)).values()) == (3, 2, 4)
 
 
+@pytest.mark.parametrize("spec", ["d-choices", "w-choices"])
+def test_a_plan_whose_keys_are_split_by_the_tasks_says_how_many_it_names(spec):
+    scheme = scheme_of(spec)
+    learned = scheme.plan(4, 0)._replace(head_keys=np.array([7, 9], np.uint64))
+    assert tuple(vars(plan_facts(scheme, learned)).values()) == (2, None, None)
+    assert plan_facts(scheme, scheme.plan(4, 0)).keys == 0
+
+
 def test_a_failure_of_a_query_that_is_none_of_ours_is_not_told():
     listener, told = progress._Listener(), []
     listener.expect("mine", lambda batch: None, lambda *state: told.append(state))

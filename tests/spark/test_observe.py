@@ -167,6 +167,13 @@ def test_a_log_in_no_folder_is_refused(tmp_path):
         Observer(log=tmp_path / "nothing" / "log")
 
 
+def test_a_frame_without_a_session_and_a_timeout_that_is_no_number_are_refused():
+    with pytest.raises(SkewlessError, match="made with a Spark session, not with None"):
+        Observer().frame(None)
+    with pytest.raises(SkewlessError, match="The timeout is a number, not 'a'"):
+        Observer().records("a")
+
+
 def test_a_job_that_never_ran_leaves_no_record(df):
     observer = Observer()
     group(df, "w", "key", 2, observer=observer).fold(folds.count())

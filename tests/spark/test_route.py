@@ -298,8 +298,12 @@ def test_what_spark_does_not_group_by_is_no_key(spark):
 
 
 def test_something_else_than_a_dataframe_is_refused():
-    with pytest.raises(SkewlessError, match="takes a Spark DataFrame, not a list"):
-        route([1, 2], "id", "key", 2)  # type: ignore[arg-type]
+    class RDD:
+        pass
+
+    for given, said in (([1, 2], "a list"), (None, "None"), (1, "an int"), (RDD(), "an RDD")):
+        with pytest.raises(SkewlessError, match=f"A Spark DataFrame is needed here, not {said}:"):
+            route(given, "id", "key", 2)  # type: ignore[arg-type]
 
 
 def test_an_old_spark_is_refused():

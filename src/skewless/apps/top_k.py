@@ -45,7 +45,7 @@ def top_k(
         raise SkewlessError(f"The {k} most frequent keys need at least {k} counters: {counters}.")
     count = counting(df, key, by, scheme, workers, seed)
     if counters is None and not df.isStreaming:
-        return _exact_batch(count, key, k)
+        return _exact_batch(count, key, k, output_mode)
     about = count.about(counters)
     fold = WorkerSummaries(count.kind, counters, count.workers_per_key, most=k, about=about)
 
@@ -56,12 +56,12 @@ def top_k(
     return found.toDF(*found.columns[:-2], "count", "error")
 
 
-def _exact_batch(count: Counting, key: Key, k: int) -> DataFrame:
+def _exact_batch(count: Counting, key: Key, k: int, output_mode: str) -> DataFrame:
     """Counts by key, spread over all workers, then the first k: no state holds all keys."""
     parts = [] if count.by is None else _listed(count.by)
     keys = [*parts, *_listed(key)]
     counted = group(count.df, keys, count.scheme, count.workers, seed=count.seed)
-    counts = counted.fold(folds.count().alias("count"))
+    counts = counted.fold(folds.count().alias("count"), output_mode=output_mode)
     names = [column_named(name) for name in counts.columns]
     *groups, item, number = names
     falling = number.desc(), item.asc_nulls_last()

@@ -11,14 +11,13 @@ import numpy as np
 
 from skewless.diagnose.keys import HOT_KEYS, HotKey, frequent_keys, share_error
 from skewless.diagnose.names import names_of
-from skewless.diagnose.predict import Candidate, predict
+from skewless.diagnose.predict import Candidate, check_predictable, predict
 from skewless.diagnose.reading import Reading, reading_of
 from skewless.diagnose.sample import LIMIT, Sample, Thinner
 from skewless.diagnose.units import percent, printable, times
 from skewless.diagnose.verdict import CANDIDATES, Work, check_work, judge
 from skewless.errors import SkewlessError
 from skewless.hashing import U64, identities
-from skewless.schemes.api import check_workers
 from skewless.simulate.replication import PairCounter
 from skewless.simulate.sources import check_sources
 from skewless.streams import Stream, stream_of
@@ -152,7 +151,7 @@ def diagnose_stream(
             "A join has two sides, and a stream is one: use skewless.spark.diagnose(df, key, "
             "with_=other)."
         )
-    check_workers(workers)
+    check_predictable(workers)
     check_sources(sources)
     sample = _sample(flow, sources, seed, progress)
     names = names_of(flow, frequent_keys(sample).identities)

@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from skewless.diagnose.sample import F64, I32, Sample
+from skewless.errors import SkewlessError
 from skewless.hashing import U64
 from skewless.schemes import Feedback, Scheme, scheme_of
+from skewless.schemes.api import check_workers
 from skewless.schemes.full_knowledge import FullKnowledge
 from skewless.simulate.replication import PairCounter
 
+MOST_WORKERS = 200_000  # whose schemes still find room for all their counters
 LEARN_FROM = 0.1  # the default of skewless.spark.learn
 
 
@@ -38,6 +41,16 @@ class Candidate:
     replication: float
     time_over_ideal: float
     loads: list[float]
+
+
+def check_predictable(workers: int) -> None:
+    """Refuse more workers than predictions can be made for, before the keys are read."""
+    check_workers(workers)
+    if workers > MOST_WORKERS:
+        raise SkewlessError(
+            f"A diagnosis predicts the work of at most {MOST_WORKERS:,} workers, not of "
+            f"{workers:,}: give fewer."
+        )
 
 
 def predict(

@@ -34,11 +34,14 @@ class HotKey:
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """What a plan says of keys by themselves: how many it names, how many of them are split."""
+    """What a plan says of keys by themselves: how many it names, how many of them are split.
+
+    split, widest: None where each source decides how widely it splits the keys
+    """
 
     keys: int
-    split: int
-    widest: int
+    split: int | None
+    widest: int | None
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from skewless.spark.fold.bind import bind
 from skewless.spark.fold.group import MOST_BYTES, MOST_KEYS
 from skewless.spark.fold.merge import merge_by_key
 from skewless.spark.fold.on_workers import fold_on_workers
-from skewless.spark.fold.stream import merge_stream
+from skewless.spark.fold.stream import check_output_mode, merge_stream
 from skewless.spark.fold.values import text_of
 from skewless.spark.input.checks import (
     Key,
@@ -64,6 +64,7 @@ class Counting:
 
     def fold(self, fold: Fold, output_mode: str) -> DataFrame:
         """One row per value of `by`: its columns, and the fold's result, a list."""
+        check_output_mode(output_mode)
         by = F.lit(0).alias(_ALL) if self.by is None else self.by
         keys = group_keys(self.df, by)
         bound = bind(self.df, keys, [fold], MOST_KEYS, MOST_BYTES)

@@ -213,9 +213,11 @@ function fillKeys(card, query) {
   const [named, split, widest] = plan ?? [];
   const planned = !plan
     ? "Plan: this scheme keeps no list of keys."
-    : named
-      ? `Plan: names ${whole.format(named)} keys, splits ${whole.format(split)}, the widest over ${whole.format(widest)} workers.`
-      : "Plan: no key is named or split.";
+    : named && split === null
+      ? `Plan: names ${whole.format(named)} ${named === 1 ? "key" : "keys"}; each task decides how widely to split them.`
+      : named
+        ? `Plan: names ${whole.format(named)} keys, splits ${whole.format(split)}, the widest over ${whole.format(widest)} workers.`
+        : "Plan: no key is named or split.";
   card.plan.textContent = keys + planned;
 }
 

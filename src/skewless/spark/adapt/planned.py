@@ -14,7 +14,8 @@ def plan_facts(scheme: Scheme, plan: Any) -> PlanFacts | None:
     """The keys that a plan names; None for a plan that is not about single keys."""
     widths = _widths(scheme, plan)
     if widths is None:
-        return None
+        heads = getattr(plan, "head_keys", None)
+        return None if heads is None else PlanFacts(int(heads.size), None, None)
     widest = int(widths.max()) if widths.size else 1
     return PlanFacts(int(widths.size), int((widths > 1).sum()), widest)
 

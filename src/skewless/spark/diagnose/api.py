@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 
 from skewless.diagnose.data import Diagnosis, KeyRanking, diagnosis_of, ranking
 from skewless.diagnose.join import Side, join_diagnosis
+from skewless.diagnose.predict import check_predictable
 from skewless.diagnose.reading import given
 from skewless.diagnose.verdict import check_work
 from skewless.errors import SkewlessError
@@ -66,6 +67,7 @@ def diagnose(
                 "or give the event log of a run to skewless diagnose --event-log."
             )
     count, seed = worker_count(df, workers), check_seed(seed)
+    check_predictable(count)
     _, fields = key_columns(df, key)
     name = ", ".join(field.name for field in fields)
     reading = given(_expression(key), name)

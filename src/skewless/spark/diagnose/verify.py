@@ -26,6 +26,7 @@ from skewless.spark.input.version import is_calendar_interval, is_variant
 
 DIGITS = 9
 ROUNDS = 1
+_COMPARABLE_S = 1.0  # what Spark does besides makes shorter runs differ by half and more
 _ALL_DIGITS = 16  # of a double
 _MOST_DIGITS = 17  # which no two doubles share; more would tell nothing apart
 _OFF_THE_GRID = 0.6180339887498949
@@ -96,7 +97,7 @@ def verify(
             start_s = time.perf_counter()
             frame.write.format("noop").mode("overwrite").save()
             taken.append(time.perf_counter() - start_s)
-    before_s, after_s = (statistics.median(taken) for taken in seconds)
+    before_s, after_s = map(statistics.median, seconds)
     equal = (rows, digest) == (other_rows, other_digest)
     gain = 1 - after_s / before_s
     return Verification(
@@ -108,7 +109,7 @@ def verify(
         other_rows,
         digest,
         other_digest,
-        _verdict(equal, gain, before_s, after_s, rows, other_rows),
+        verdict(equal, seconds, rows, other_rows),
     )
 
 
@@ -201,16 +202,29 @@ def _inner(value: Column, kind: DataType, digits: int) -> Column:
     return value
 
 
-def _verdict(
-    equal: bool, gain: float, before_s: float, after_s: float, rows: int, other_rows: int
+def verdict(
+    equal: bool, seconds: tuple[list[float], list[float]], rows: int, other_rows: int
 ) -> str:
+    """What was found, in a sentence.
+
+    seconds: of each timed run, before and after
+    """
     if not equal:
         if rows != other_rows:
             return f"The results differ: {rows:,} rows before and {other_rows:,} after."
         return f"The results differ, in {rows:,} rows each: compare them before you go on."
-    change = f"{100 * abs(gain):.0f} %"
-    word = "less" if gain >= 0 else "more"
-    return (
-        f"The results are equal, {rows:,} rows; it takes {change} {word} time: {before_s:.2f} s "
-        f"before and {after_s:.2f} s after."
-    )
+    return f"The results are equal, {rows:,} rows; {_compared(*seconds)}."
+
+
+def _compared(before: list[float], after: list[float]) -> str:
+    """Which is faster, as far as the runs can tell."""
+    before_s, after_s = statistics.median(before), statistics.median(after)
+    took = f"{before_s:.2f} s before and {after_s:.2f} s after"
+    if max(before_s, after_s) < _COMPARABLE_S:
+        return f"both take less than a second, too short to tell which is faster: {took}"
+    if len(before) > 1 and max(min(before), min(after)) <= min(max(before), max(after)):
+        return f"the times of the {len(before)} runs overlap, so neither is surely faster: {took}"
+    change = f"{100 * abs(1 - after_s / before_s):.0f} %"
+    word = "less" if after_s <= before_s else "more"
+    runs = "one run" if len(before) == 1 else f"the median of {len(before)} runs"
+    return f"it takes {change} {word} time: {took}, in {runs} of each"

@@ -28,7 +28,7 @@ from skewless.spark.adapt.watch import Watch, sole_operator
 from skewless.spark.fold.bind import BoundFolds, bind
 from skewless.spark.fold.merge import merge_by_key
 from skewless.spark.fold.on_workers import fold_on_workers
-from skewless.spark.fold.stream import merge_stream
+from skewless.spark.fold.stream import check_output_mode, merge_stream
 from skewless.spark.input.checks import (
     DEFAULT,
     DEFAULT_FOR_WHOLE_GROUPS,
@@ -165,6 +165,7 @@ class Grouping:
             result will be written, "update" or "append"; all other folds follow
             `writeStream.outputMode`
         """
+        check_output_mode(output_mode)
         bound = self.bind(*folds)
         bound.job.on_worker(self.workers - 1)  # says now if a fold knows fewer workers
         for fold in bound.job.folds if sample is not None else ():

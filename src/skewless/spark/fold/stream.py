@@ -17,11 +17,15 @@ from skewless.spark.input.state_store import use_rocksdb
 MODES = ("update", "append", "complete")
 
 
+def check_output_mode(output_mode: str) -> None:
+    """Refuse what is no output mode, of a batch too, which has none: it may be a stream one day."""
+    if output_mode not in MODES:
+        raise unknown("output mode", str(output_mode), MODES)
+
+
 def merge_stream(partials: DataFrame, bound: BoundFolds, output_mode: str) -> DataFrame:
     """One row per key, kept up to date from batch to batch."""
     use_rocksdb(partials.sparkSession)
-    if output_mode not in MODES:
-        raise unknown("output mode", str(output_mode), MODES)
     if bound.natives is not None:
         return merge_natively(partials, bound)
     own = next(fold.name for fold in bound.job.folds)

@@ -37,17 +37,26 @@ WINDOW, SESSION = "spark.timeWindow", "spark.sessionWindow"
 def check_server(df: DataFrame) -> None:
     """Refuse a DataFrame of an old Spark: a new client may talk to an old server."""
     if isinstance(df, Column) or not hasattr(df, "sparkSession"):  # a Column has any attribute
-        kind, way = f"a {type(df).__name__}", "make one with spark.createDataFrame or spark.read"
+        kind, way = _said_of(df), "make one with spark.createDataFrame or spark.read"
         if type(df).__module__.startswith("pyspark.pandas"):
             kind, way = f"a pandas-on-Spark {type(df).__name__}", "hand over its to_spark()"
         elif type(df).__module__.startswith("pandas"):
             kind, way = f"a pandas {type(df).__name__}", "make one with spark.createDataFrame"
-        raise SkewlessError(f"Routing takes a Spark DataFrame, not {kind}: {way}.")
+        raise SkewlessError(f"A Spark DataFrame is needed here, not {kind}: {way}.")
     if is_stopped(df.sparkSession):
         raise SkewlessError(
             "The DataFrame's Spark session was stopped: start another and read the data again."
         )
     check_version(df.sparkSession.version, "The Spark server")
+
+
+def _said_of(thing: Any) -> str:
+    """What kind of thing it is, with its article."""
+    if thing is None:
+        return "None"
+    name = type(thing).__name__
+    is_spelt = name.isupper() and name[0] in "FHLMNRSX"  # as in "an RDD"
+    return f"{'an' if is_spelt or name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def learn_join(
         raise SkewlessError(f"The sample is a share of the rows in (0, 1], not {sample}.")
     choices = _choices(result_weight, target, keys, salts(left, right, keys, salt))
     partitions = _partitions(left, workers, keys)
-    seed = whole("seed", seed) % (1 << 62)  # Spark takes one of 64 bits, and each side has its own
+    # Spark takes a seed of 64 bits, and each side has its own.
+    seed = whole("A seed", seed) % (1 << 62)
     unkeyed = "" if keys.plain else why_keys_do_not_matter(explained(outcome))
     return _learned(left, right, keys, kind, partitions, choices, unkeyed, sample, seed)
 

@@ -19,6 +19,7 @@ from skewless.spark.join.kinds import Kind
 from skewless.spark.join.sizes import Sizes
 
 _THRESHOLD = "spark.sql.autoBroadcastJoinThreshold"
+_LEAST_SHOWN = 0.1  # MiB
 _UNITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
@@ -31,8 +32,10 @@ def broadcast_side(left: DataFrame, right: DataFrame, kind: Kind, sizes: Sizes) 
     ):
         size = rows * (8 + sum(_width(field.dataType) for field in df.schema.fields))
         if allowed and size <= limit:
+            mib = size / (1 << 20)
+            about = "less than 0.1" if mib < _LEAST_SHOWN else f"about {mib:.1f}"
             return (
-                f"the {side} side has about {size / (1 << 20):.1f} MiB, which Spark broadcasts "
+                f"the {side} side has {about} MiB, which Spark broadcasts "
                 f"({_THRESHOLD}; if it does not, say so with F.broadcast)"
             )
     return ""

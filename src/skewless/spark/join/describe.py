@@ -15,7 +15,7 @@ _SHOWN = 10
 def describe(plan: JoinPlan) -> str:
     """Which keys are split how, what is copied, what is expected, and what it rests on."""
     sizes, kind = plan.sizes, plan.kind
-    named = ", ".join(a if a == b else f"{a} = {b}" for a, b in plan.pairs)
+    named = _key_of(plan)
     plain, planned = plan.evenness
     a_join = f"A{'n' * (kind.name == 'inner')} {kind.name} join on {named}"
     lines = [
@@ -44,9 +44,35 @@ def describe(plan: JoinPlan) -> str:
     return "\n".join(lines + _grounds(plan))
 
 
+def facts_of(plan: JoinPlan) -> dict[str, str]:
+    """The plan in a few figures; those that a plan does not have are empty."""
+    sizes, (plain, planned) = plan.sizes, plan.evenness
+    counted = bool(sizes.left_rows + sizes.right_rows)
+    return {
+        "join": plan.kind.name,
+        "key": _key_of(plan),
+        "partitions": f"{plan.partitions:,}",
+        "rows": f"{sizes.left_rows:,.0f} left, {sizes.right_rows:,.0f} right" if counted else "",
+        "left to Spark, because": plan.plain,
+        "hot keys": f"{len(plan.slots):,}, {len(_split(plan)):,} split" if plan.spreads else "",
+        "fullest task ÷ mean": f"{plain:.2f} plain" * counted
+        + f", {planned:.2f} with this plan" * plan.spreads,
+    }
+
+
+def _key_of(plan: JoinPlan) -> str:
+    return ", ".join(a if a == b else f"{a} = {b}" for a, b in plan.pairs)
+
+
+def _split(plan: JoinPlan) -> list[int]:
+    """The hot keys that are split."""
+    a, b = plan.stripes_left, plan.stripes_right
+    return [i for i in range(a.size) if a[i] * b[i] > 1]
+
+
 def _keys(plan: JoinPlan) -> list[str]:
     sizes, a, b = plan.sizes, plan.stripes_left, plan.stripes_right
-    split = [i for i in range(a.size) if a[i] * b[i] > 1]
+    split = _split(plan)
     placed = a.size - len(split)
     lines = [f"Hot keys: {len(split)} split, {placed} placed whole."]
     lines += [

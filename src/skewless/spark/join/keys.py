@@ -145,7 +145,7 @@ def _column(
         if literal:
             raise SkewlessError("")
         with unlogged():
-            field = df.select(column).schema.fields[0]
+            fields = df.select(column).schema.fields
     except (AnalysisException, SkewlessError) as error:
         if isinstance(part, str):
             raise unknown(f"column of the {which} side", part, df.columns) from None
@@ -153,9 +153,14 @@ def _column(
             f"The key {part} cannot be computed from the columns {', '.join(df.columns)} of the "
             f"{which} side: {str(error).splitlines()[0]}"
         ) from None
+    if len(fields) != 1 or (isinstance(part, str) and part.endswith("*")):
+        raise SkewlessError(
+            f"The key '{part}' of the {which} side is not one column: give a pair for each column "
+            "of it."
+        )
     if isinstance(part, Column):
         _check_expression(df, part, which)
-    return column, None, field, part if isinstance(part, str) else field.name
+    return column, None, fields[0], part if isinstance(part, str) else fields[0].name
 
 
 def _check_expression(df: DataFrame, part: Column, which: str) -> None:

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from skewless.errors import SkewlessError
 from skewless.spark.join.damage import checked
-from skewless.spark.join.describe import describe
+from skewless.spark.join.describe import describe, facts_of
 from skewless.spark.join.grid import Layout, Pieces, arrange
 from skewless.spark.join.keys import JoinKeys
 from skewless.spark.join.kinds import Kind, kind_of
 from skewless.spark.join.sizes import LEAST_SHARE, Sizes
 from skewless.spark.join.slots import places, search
+from skewless.spark.routing.shown import table_of
 
 FORMAT = 1
 EVEN_ENOUGH = 1.2  # fullest partition over the mean, of a plain join that is left alone
@@ -99,6 +100,9 @@ class JoinPlan:
         hot = f"{len(self.slots)} hot key{'' if len(self.slots) == 1 else 's'}"
         how = f"plain: {self.plain}" if self.plain else hot
         return f"JoinPlan({self.kind.name}, {self.partitions} partitions, {how})"
+
+    def _repr_html_(self) -> str:
+        return table_of("Plan of a join", facts_of(self))
 
     def for_join(self, kind: Kind, distinct: bool) -> JoinPlan:
         """The same counts, planned for another type of join and for rows of another time.

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from skewless import measures
+from skewless.arguments import number
 from skewless.errors import SkewlessError
 from skewless.live import Page, PlanFacts
 from skewless.spark.observe.live_page import LivePage
@@ -141,7 +142,7 @@ class Observer:
         timeout_s: how long to wait for batch jobs that run meanwhile; a grouping whose action never
         runs counts as one. What has ended is known at once
         """
-        ends_s = time.monotonic() + timeout_s
+        ends_s = time.monotonic() + number("The timeout", timeout_s)
         while self._ask() and time.monotonic() < ends_s:
             time.sleep(_POLL_S)
         with self._lock:
@@ -149,6 +150,8 @@ class Observer:
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The records so far as a DataFrame."""
+        if not hasattr(spark, "createDataFrame"):
+            raise SkewlessError(f"A frame is made with a Spark session, not with {spark!r}.")
         rows = [dataclasses.astuple(record) for record in self.records()]
         return spark.createDataFrame(rows, SCHEMA)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 import numpy.typing as npt
@@ -38,11 +38,13 @@ def capacities_of(scheme: Scheme, capacities: Sequence[float] | None) -> F64 | N
     if capacities is None:
         return None
     _refuse_unless_known(scheme, "capacities")
+    rates: list[float] = []
     try:
         # A text is no number, though `float` would read it; 0 cannot be added to one.
-        rates = [float(rate + 0) for rate in capacities]
+        if not isinstance(capacities, Set | Mapping):  # of no order
+            rates = [float(rate + 0) for rate in capacities]
     except (TypeError, ValueError, OverflowError):
-        rates = []
+        pass
     if not all(rate > 0 for rate in rates) or not 0 < sum(rates) < math.inf:
         raise SkewlessError(
             f"capacities is a list of numbers above 0, one for each worker, not {capacities!r}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from skewless.schemes.api import F64, Arrays
 from skewless.spark.input.checks import check_scheme, make_plan, worker_count
 from skewless.spark.report.codec import UnreadableError, facts_of, pack, unpack
 from skewless.spark.routing.costs import capacities_of, check_count
+from skewless.spark.routing.shown import table_of
 
 FORMAT = 1
 
@@ -52,7 +52,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         known = self.hot_keys
-        rows = {
+        facts = {
             "scheme": self.scheme.spec,
             "workers": f"{self.workers:,}",
             "hot keys": "" if known is None else f"{known:,}",
@@ -60,12 +60,7 @@ class Plan:
             "key": ", ".join(self.key),
             "seed": str(self.seed),
         }
-        cells = "".join(
-            f"<tr><th>{name}</th><td>{html.escape(value)}</td></tr>"
-            for name, value in rows.items()
-            if value
-        )
-        return f"<table><caption>Plan</caption>{cells}</table>"
+        return table_of("Plan", facts)
 
     @property
     def hot_keys(self) -> int | None:
