@@ -143,6 +143,11 @@ def takes_star(df: DataFrame) -> bool:
     return parsed(df.sparkSession.version) >= (4, 0)
 
 
+def keeps_backticks(df: DataFrame, part: str) -> bool:
+    """Whether aggregates of a column with this in its name show it in backticks, as before 4.0."""
+    return "." in part and parsed(df.sparkSession.version) < (4, 0)
+
+
 def is_stopped(spark: SparkSession) -> bool:
     """Whether the session can run nothing any more; only one of Connect has a word for it."""
     if hasattr(spark, "is_stopped"):
