@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.spark import balanced_map, group, per_worker
+from tests import sparks
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_again, run_to_end
 
@@ -78,17 +79,17 @@ def test_one_operator_may_be_in_a_query_twice(files, tmp_path):
     assert sorted(row["w"] for row in seen) == ["A", "A", "a", "a", "b"]
 
 
-def test_a_folder_serves_frames_that_are_built_again_and_restarts(files, tmp_path):
+@pytest.mark.parametrize("schemes", [("graded", "graded", "partial"), ("key", "key", "key")])
+def test_a_folder_serves_frames_that_are_built_again_and_restarts(files, tmp_path, schemes):
     folder = tmp_path / "folder"
-    counted(files.stream(), folder, "partial", folds.max("w"))  # never started
+    counted(files.stream(), folder, schemes[-1], folds.max("w"))  # never started
     seen = []
-    for scheme in ("graded", "graded", "partial"):
+    for scheme in schemes:
         files.put([("c",)])
         counts = counted(files.stream(), folder, scheme)
         seen += [tuple(row) for row in run_again(counts, folder)]
-        if scheme == "partial":  # the same frame once more, as after a failure
-            files.put([("c",)])
-            seen += [tuple(row) for row in run_again(counts, folder)]
+    files.put([("c",)])  # the same frame once more, as after a failure
+    seen += [tuple(row) for row in run_again(counts, folder)]
     assert sorted(seen) == [("a", 2), ("b", 1), ("c", 1), ("c", 2), ("c", 3), ("c", 4)]
 
 
@@ -99,7 +100,8 @@ def test_what_a_batch_holds_may_be_grouped_again(files, tmp_path):
         both = changed.union(changed)
         seen.extend(group(both, "w", "graded", 2).fold(folds.sum("count").alias("n")).collect())
 
-    writer = counted(files.stream(), folder).writeStream.outputMode("update").foreachBatch(write)
+    counts = counted(files.stream(), folder, sparks.SCHEME_OF_STREAMS)
+    writer = counts.writeStream.outputMode("update").foreachBatch(write)
     writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
     writer.start().awaitTermination()
     assert sorted(map(tuple, seen)) == [("a", 4), ("b", 2)]
