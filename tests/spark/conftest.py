@@ -49,7 +49,6 @@ NEEDS = {
     "test_map_costs.py": (4, 0),
     "test_restarts_of_streams_leave_neither_listeners": (4, 1),
     "test_folds_that_never_run_take_no_threads": (4, 2),  # the JVM starts one for each there
-    "test_control.py": (4, 0),
     "test_per_worker.py": (4, 0),
     "test_union.py": (4, 0),
     "test_streams_keep_their_state_in_rocksdb_unless": (4, 0),  # per_worker

@@ -79,6 +79,13 @@ def test_one_operator_may_be_in_a_query_twice(files, tmp_path):
     assert sorted(row["w"] for row in seen) == ["A", "A", "a", "a", "b"]
 
 
+@pytest.mark.connect
+def test_a_result_may_be_joined_with_itself(files, tmp_path):
+    counts = counted(files.stream(), tmp_path / "folder", "key")
+    joined = counts.join(counts.withColumnRenamed("count", "again"), "w")
+    assert joined.columns == ["w", "count", "again"]
+
+
 @pytest.mark.parametrize("schemes", [("graded", "graded", "partial"), ("key", "key", "key")])
 def test_a_folder_serves_frames_that_are_built_again_and_restarts(files, tmp_path, schemes):
     folder = tmp_path / "folder"
