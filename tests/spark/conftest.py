@@ -76,6 +76,7 @@ NEEDS = {
     "splits_by_a_plan_or_learns_one": (4, 0),
     "test_there_is_one_routing_shuffle_and_one_merge_shuffle": (4, 1),  # repartitionById
     "test_facts.py": (4, 1),
+    "before_it_starts[state]": (4, 1),  # per_worker, also on Connect
     "test_snippets.py": (4, 1),  # every capability in one
     "test_live_page.py": (4, 1),  # streams by schemes that learn
 }

@@ -8,7 +8,6 @@ from pyspark.sql import functions as F
 
 from skewless import folds
 from skewless.spark import balanced_map, group, per_worker
-from tests import sparks
 from tests.spark.processors import CountPerKey
 from tests.spark.streams import Files, run_again, run_to_end
 
@@ -107,8 +106,7 @@ def test_what_a_batch_holds_may_be_grouped_again(files, tmp_path):
         both = changed.union(changed)
         seen.extend(group(both, "w", "graded", 2).fold(folds.sum("count").alias("n")).collect())
 
-    counts = counted(files.stream(), folder, sparks.SCHEME_OF_STREAMS)
-    writer = counts.writeStream.outputMode("update").foreachBatch(write)
+    writer = counted(files.stream(), folder).writeStream.outputMode("update").foreachBatch(write)
     writer = writer.option("checkpointLocation", str(folder)).trigger(availableNow=True)
     writer.start().awaitTermination()
     assert sorted(map(tuple, seen)) == [("a", 4), ("b", 2)]
