@@ -78,17 +78,24 @@ def test_one_operator_may_be_in_a_query_twice(files, tmp_path):
     assert sorted(row["w"] for row in seen) == ["A", "A", "a", "a", "b"]
 
 
-def test_a_folder_serves_frames_that_are_built_again_and_restarts(files, tmp_path):
+@pytest.mark.connect
+def test_a_result_may_be_joined_with_itself(files, tmp_path):
+    counts = counted(files.stream(), tmp_path / "folder", "key")
+    joined = counts.join(counts.withColumnRenamed("count", "again"), "w")
+    assert joined.columns == ["w", "count", "again"]
+
+
+@pytest.mark.parametrize("schemes", [("graded", "graded", "partial"), ("key", "key", "key")])
+def test_a_folder_serves_frames_that_are_built_again_and_restarts(files, tmp_path, schemes):
     folder = tmp_path / "folder"
-    counted(files.stream(), folder, "partial", folds.max("w"))  # never started
+    counted(files.stream(), folder, schemes[-1], folds.max("w"))  # never started
     seen = []
-    for scheme in ("graded", "graded", "partial"):
+    for scheme in schemes:
         files.put([("c",)])
         counts = counted(files.stream(), folder, scheme)
         seen += [tuple(row) for row in run_again(counts, folder)]
-        if scheme == "partial":  # the same frame once more, as after a failure
-            files.put([("c",)])
-            seen += [tuple(row) for row in run_again(counts, folder)]
+    files.put([("c",)])  # the same frame once more, as after a failure
+    seen += [tuple(row) for row in run_again(counts, folder)]
     assert sorted(seen) == [("a", 2), ("b", 1), ("c", 1), ("c", 2), ("c", 3), ("c", 4)]
 
 

@@ -14,6 +14,7 @@ from skewless.errors import SkewlessError
 from skewless.folds import Fold
 from skewless.folds.expression import Expression
 from skewless.spark.input.checks import field_of, row_columns
+from skewless.spark.input.version import keeps_backticks
 
 _WHAT = "column of a fold"
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
@@ -57,14 +58,19 @@ def _value(df: DataFrame, column: str) -> Value:
                 "A fold takes one column, not '*': name it, or count rows with folds.count()."
             )
         kind = field_of(df, column, _WHAT).dataType
-        return Value(F.col(column), _shown(column), column, kind)
+        return Value(F.col(column), _shown(df, column), column, kind)
     (found,), (field,) = row_columns(df, column.column, _WHAT)
     return Value(found, field.name, text_of(df, found), field.dataType)
 
 
-def _shown(name: str) -> str:
-    """A column's name as Spark shows it in the names of aggregates: without backticks."""
-    return _QUOTED.sub(lambda found: found[1].replace("``", "`"), name)
+def _shown(df: DataFrame, name: str) -> str:
+    """A column's name as Spark shows it in the names of aggregates."""
+
+    def shown(found: re.Match[str]) -> str:
+        part = found[1].replace("``", "`")
+        return f"`{part}`" if keeps_backticks(df, part) else part
+
+    return _QUOTED.sub(shown, name)
 
 
 def text_of(df: DataFrame, column: Column) -> str:

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import inspect
 import logging
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import DataType, StringType
@@ -141,6 +142,29 @@ def java_of(spark: SparkSession) -> int:
 def takes_star(df: DataFrame) -> bool:
     """Whether a function in a condition may be called with all columns of a row, `F.col("*")`."""
     return parsed(df.sparkSession.version) >= (4, 0)
+
+
+def keeps_backticks(df: DataFrame, part: str) -> bool:
+    """Whether aggregates of a column with this in its name show it in backticks, as before 4.0."""
+    return "." in part and parsed(df.sparkSession.version) < (4, 0)
+
+
+def answer_of(query: str, **frames: DataFrame) -> Row | None:
+    """The first row of a query with `{name}` for each DataFrame, all of one session.
+
+    Only by views does Spark Connect before 4.0 have DataFrames in a query.
+    """
+    spark = next(iter(frames.values())).sparkSession
+    if parsed(spark.version) >= (4, 0):
+        return spark.sql(query, None, **frames).first()
+    views = {name: f"skewless_{uuid.uuid4().hex}" for name in frames}
+    try:
+        for name, view in views.items():
+            frames[name].createOrReplaceTempView(view)
+        return spark.sql(query.format(**views)).first()
+    finally:
+        for name, view in views.items():
+            frames[name].sparkSession.catalog.dropTempView(view)
 
 
 def is_stopped(spark: SparkSession) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from pyspark.sql import DataFrame
+
+from skewless.spark.input.version import answer_of
 
 _BYTES = re.compile(r"sizeInBytes=([\d.E+]+) ([KMGTPE]i)?B")
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -25,9 +26,8 @@ def expected_bytes(left: DataFrame, right: DataFrame) -> tuple[float, float]:
     return _bytes(_words("{df}", df=left)), _bytes(_words("{df}", df=right))
 
 
-def _words(what: str, **frames: Any) -> str:
-    spark = next(iter(frames.values())).sparkSession
-    found = spark.sql(f"explain cost select * from {what}", **frames).first()
+def _words(what: str, **frames: DataFrame) -> str:
+    found = answer_of(f"explain cost select * from {what}", **frames)
     return "" if found is None else str(found[0])
 
 

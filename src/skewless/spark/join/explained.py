@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from skewless.spark.input.checks import free_name
+from skewless.spark.input.version import answer_of
 from skewless.spark.join.keys import JoinKeys
 
 # Spark leaves fields of wide tables out of its words, and ends those of long plans early.
@@ -45,8 +46,7 @@ def explained(joined: DataFrame) -> str:
         try:
             for name, value in _SHOWN.items():
                 conf.set(name, value)
-            asked = "explain extended select * from {df}"
-            words = joined.sparkSession.sql(asked, df=joined).first()
+            words = answer_of("explain extended select * from {df}", df=joined)
         except AnalysisException:
             return ""
         finally:
