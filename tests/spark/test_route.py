@@ -203,7 +203,7 @@ class LearnsFirst(KeyGrouping):
 def test_a_scheme_that_learns_takes_a_learned_plan(spark):
     scheme = LearnsFirst()
     df = spark.range(0, 20, 1, 1)
-    with pytest.raises(SkewlessError, match="hand a learned plan to plan="):
+    with pytest.raises(SkewlessError, match="pass the plan that"):
         route(df, "id", scheme, 4)
     plan = KeyPlan(np.array([4]), choice_seeds(9), np.array([9]))
     keys = identities(np.arange(20))

@@ -284,8 +284,8 @@ def make_plan(
     """The given plan, or the scheme's first one if it need not learn or is about to."""
     if plan is None and scheme.learns == "prefix" and not learning:
         raise SkewlessError(
-            f"Scheme '{scheme.spec}' must learn a plan before it routes: hand over what "
-            "skewless.spark.learn gives in its place, or group a stream with checkpoint=."
+            f"Scheme '{scheme.spec}' must learn a plan before it routes: pass the plan that "
+            "skewless.spark.learn makes instead of it, or group a stream with checkpoint=."
         )
     first = scheme.plan(workers, check_seed(seed), capacities)
     if plan is None:
