@@ -256,10 +256,19 @@ def test_both_sides_are_asked_for_their_bytes_at_once(spark, monkeypatch):
     asked = []
     words = expected._words
     monkeypatch.setattr(expected, "_words", lambda *a, **k: asked.append(a) or words(*a, **k))
-    assert expected.expected_bytes(few, many) == (80, 800)
-    assert expected.expected_bytes(many, few) == (800, 80)
-    assert expected.expected_bytes(few, few) == (80, 80)
+    assert expected.expected_of(few, many)[:2] == (80, 800)
+    assert expected.expected_of(many, few)[:2] == (800, 80)
+    assert expected.expected_of(few, few)[:2] == (80, 80)
     assert len(asked) == 3
+
+
+@pytest.mark.connect
+def test_a_hint_on_a_side_is_seen_when_its_bytes_are_asked_for(spark):
+    few, many = spark.range(10), spark.range(100)
+    assert not expected.expected_of(few, many).hinted
+    for hint in ("broadcast", "merge", "shuffle_hash", "shuffle_replicate_nl"):
+        assert expected.expected_of(few, many.hint(hint).select("id")).hinted
+        assert expected.expected_of(few.hint(hint).select("id"), many).hinted
 
 
 @pytest.mark.connect
@@ -276,7 +285,7 @@ def test_the_bytes_of_both_sides_are_those_of_each(spark, left, right):
     sides = spark.sql(left), spark.sql(right)
     alone = tuple(expected._bytes(expected._words("{df}", df=df)) for df in sides)
     assert np.isfinite(alone).all()
-    assert expected.expected_bytes(*sides) == alone
+    assert expected.expected_of(*sides)[:2] == alone
 
 
 def test_what_spark_does_not_say_is_taken_for_endless():

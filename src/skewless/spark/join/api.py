@@ -17,8 +17,9 @@ from skewless.arguments import number, whole
 from skewless.errors import SkewlessError
 from skewless.spark.input.checks import PARTITIONS, check_server, worker_count
 from skewless.spark.input.version import unlogged
-from skewless.spark.join.broadcast import broadcast_side
-from skewless.spark.join.counting import count
+from skewless.spark.join.broadcast import broadcast_side, may_leave_keys
+from skewless.spark.join.counting import count, keys_of
+from skewless.spark.join.expected import expected_of
 from skewless.spark.join.explained import as_batch, explained, is_repeatable, why_keys_do_not_matter
 from skewless.spark.join.keys import JoinKeys, On, join_keys
 from skewless.spark.join.kinds import Kind, kind_of
@@ -76,7 +77,8 @@ def join(
     both_stream = left.isStreaming and right.isStreaming
     partitions = _partitions(left, workers, keys, both_stream)
     batch = as_batch(left, right, keys, how) if streaming and not both_stream else outcome
-    words = "" if keys.plain or both_stream else explained(batch)
+    asked = (plan is not None or streaming or kind.has_doubts) and not both_stream
+    words = explained(batch) if asked and not keys.plain else ""
     unkeyed = why_keys_do_not_matter(words)
     if plan is not None:
         plan = plan.for_join(kind, distinct=not keys.conditions and not right.isStreaming)
@@ -99,7 +101,9 @@ def join(
     elif plan is None:
         exists = repeatable and not keys.conditions and not keys.nested
         exists = exists and (not kind.has_doubts or is_repeatable(words))
-        plan = _learned(left, right, keys, kind, partitions, replace(choices, exists=exists))
+        unasked = None if asked else outcome
+        choices = replace(choices, exists=exists)
+        plan = _learned(left, right, keys, kind, partitions, choices, unasked)
     _LOG.info("%s", plan.describe())
     if not plan.spreads or keys.plain:
         return outcome
@@ -139,8 +143,8 @@ def learn_join(
     partitions = _partitions(left, workers, keys)
     # Spark takes a seed of 64 bits, and each side has its own.
     seed = whole("A seed", seed) % (1 << 62)
-    unkeyed = "" if keys.plain else why_keys_do_not_matter(explained(outcome))
-    return _learned(left, right, keys, kind, partitions, choices, unkeyed, sample, seed)
+    sampled = sample, seed
+    return _learned(left, right, keys, kind, partitions, choices, outcome, sampled, counts=True)
 
 
 def _checked(
@@ -217,18 +221,26 @@ def _learned(
     kind: Kind,
     partitions: int,
     choices: Choices,
-    plain: str = "",
-    sample: float | None = None,
-    seed: int = 0,
+    unasked: DataFrame | None,
+    sampled: tuple[float | None, int] = (None, 0),
+    counts: bool = False,
 ) -> JoinPlan:
-    """Count and plan, unless the keys cannot be spread at all.
+    """Count and plan, unless the keys cannot be spread at all or do not matter.
 
-    plain: a reason to leave the join as it is, if there is one already
+    unasked: the join, if Spark was not asked yet whether it places rows of it by key
+    sampled: the share of the rows to read, and the seed that it is drawn with
+    counts: whether keys are counted even if they do not matter
     """
     if keys.plain:
         # Nor could all of them be counted: only Spark knows by which type they are compared.
         return _uncounted(keys, kind, partitions, choices, keys.plain)
-    sizes = count(left, right, keys, kind, partitions, choices.result_weight, sample, seed)
+    expected, plain = expected_of(*keys_of(left, right, keys)), ""
+    if unasked is not None and may_leave_keys(left, expected):
+        plain = why_keys_do_not_matter(explained(unasked))
+        if plain and not counts:
+            return _uncounted(keys, kind, partitions, choices, plain)
+    weight = choices.result_weight
+    sizes = count(left, right, keys, kind, partitions, weight, expected, *sampled)
     plain = plain or broadcast_side(left, right, kind, sizes)
     return make_plan(sizes, kind, as_pairs(keys), keys.types, choices, plain)
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from skewless.spark.join.expected import Expected
 from skewless.spark.join.kinds import Kind
 from skewless.spark.join.sizes import Sizes
 
@@ -23,9 +24,17 @@ _LEAST_SHOWN = 0.1  # MiB
 _UNITS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
+def may_leave_keys(df: DataFrame, expected: Expected) -> bool:
+    """Whether Spark may place rows of a join otherwise than by key, as far as is known cheaply.
+
+    expected: of nothing but the keys, which are no more than whole rows
+    """
+    return expected.hinted or min(expected.left_bytes, expected.right_bytes) <= _limit(df)
+
+
 def broadcast_side(left: DataFrame, right: DataFrame, kind: Kind, sizes: Sizes) -> str:
     """Why a side is small enough to broadcast in this type of join, or ""."""
-    limit = _threshold(str(left.sparkSession.conf.get(_THRESHOLD, "10MB")))
+    limit = _limit(left)
     for df, rows, side, allowed in (
         (right, sizes.right_rows, "right", not kind.keeps_right),
         (left, sizes.left_rows, "left", not kind.keeps_left and not kind.filters),
@@ -41,7 +50,8 @@ def broadcast_side(left: DataFrame, right: DataFrame, kind: Kind, sizes: Sizes) 
     return ""
 
 
-def _threshold(text: str) -> int:
+def _limit(df: DataFrame) -> int:
+    text = str(df.sparkSession.conf.get(_THRESHOLD, "10MB"))
     found = re.fullmatch(r"(-?\d+)\s*([bkmgt]?)b?", text.strip().lower())
     return int(found[1]) << _UNITS[found[2]] if found else 10 << 20
 

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 
 from skewless.spark.join import samples
 from skewless.spark.join.drawn import Drawn, Keys, seen_often
-from skewless.spark.join.expected import expected_bytes
+from skewless.spark.join.expected import Expected
 from skewless.spark.join.keys import JoinKeys, Side
 from skewless.spark.join.kinds import Kind
 from skewless.spark.join.sizes import F64, I64, Sizes
@@ -51,16 +51,17 @@ def count(
     kind: Kind,
     partitions: int,
     result_weight: float,
+    expected: Expected,
     sample: float | None = None,
     seed: int = 0,
 ) -> Sizes:
     """Count the rows of a join's keys; most often runs two jobs.
 
+    expected: of the sides' keys
     sample: share of the rows to read; else a few per cent, or more of small tables
     """
-    names = [f"k{i}" for i in range(len(keys.types))]
-    sides = [_keys_of(left, keys.left, names), _keys_of(right, keys.right, names)]
-    sizes = expected_bytes(*sides)
+    names, sides = _names_of(keys), list(keys_of(left, right, keys))
+    sizes = expected.left_bytes, expected.right_bytes
     shares = (sample, sample) if sample else _shares(*sizes)
     small = sizes[0] * shares[0] + sizes[1] * shares[1] <= _MOST_BYTES
     larger = 0 if sizes[0] >= sizes[1] else 1
@@ -80,7 +81,17 @@ def _shares(left: float, right: float) -> tuple[float, float]:
     return (1.0 if left <= _WANTED else share), (1.0 if right <= _WANTED else share)
 
 
-def _keys_of(df: DataFrame, side: Side, names: list[str]) -> DataFrame:
+def keys_of(left: DataFrame, right: DataFrame, keys: JoinKeys) -> tuple[DataFrame, DataFrame]:
+    """The keys of the sides and nothing else, under the same names."""
+    names = _names_of(keys)
+    return _values_of(left, keys.left, names), _values_of(right, keys.right, names)
+
+
+def _names_of(keys: JoinKeys) -> list[str]:
+    return [f"k{i}" for i in range(len(keys.types))]
+
+
+def _values_of(df: DataFrame, side: Side, names: list[str]) -> DataFrame:
     return df.select(*(v.alias(name) for v, name in zip(side.values, names, strict=True)))
 
 

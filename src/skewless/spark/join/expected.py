@@ -1,9 +1,10 @@
-"""How large Spark takes DataFrames to be before it runs."""
+"""How large Spark takes the sides of a join to be before it runs, and whether they have hints."""
 
 from __future__ import annotations
 
 import math
 import re
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
@@ -14,16 +15,24 @@ _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _SIDE = re.compile(r"^(?::-|\+-) (.*)$", re.MULTILINE)
 
 
-def expected_bytes(left: DataFrame, right: DataFrame) -> tuple[float, float]:
-    """What Spark expects of each; infinite where it does not say."""
+class Expected(NamedTuple):
+    """What Spark says of two sides."""
+
+    left_bytes: float  # infinite where it does not say
+    right_bytes: float
+    hinted: bool  # whether there may be a hint on how to join them
+
+
+def expected_of(left: DataFrame, right: DataFrame) -> Expected:
+    """Ask Spark, which takes as long as planning a query."""
     # One question for both takes half the time. A join's sides, unlike a union's, stay two.
     words = _words("{left} cross join {right}", left=left, right=right)
     plan = words.split("== Physical Plan ==")[0].partition("\n")[2]
     sides = [_bytes(found) for found in _SIDE.findall(plan)]
     if plan.startswith("Join Cross,") and len(sides) == 2 and math.isfinite(sum(sides)):
-        return sides[0], sides[1]
+        return Expected(sides[0], sides[1], "Hint=(" in plan.partition("\n")[0])
     # What is known to be empty makes the join vanish.
-    return _bytes(_words("{df}", df=left)), _bytes(_words("{df}", df=right))
+    return Expected(_bytes(_words("{df}", df=left)), _bytes(_words("{df}", df=right)), True)
 
 
 def _words(what: str, **frames: DataFrame) -> str:
