@@ -39,7 +39,7 @@ def trace(scheme, keys, weights, rates, workers, seed):
         for row, column, old in zip(rows, columns, held, strict=True):
             row[column] = max(old, raised)
         count = max(0.0, single(min(held) - single(added)))
-        mean += added / workers
+        mean += gain / workers * weight
         messages += gain
         hottest = max(hottest, count)
         each = 1 / max(1, logarithm(heat) - logarithm(cold))

@@ -199,9 +199,9 @@ def _send(
     """
     loads, below = tally.loads, tally.below
     mean, messages, ballast, hottest = sums
-    workers, laggard, heat_bits, per_bit, wide, level, gain = now
+    workers, laggard, heat_bits, per_bit, wide, level, gain, share = now
     added = gain * weight
-    mean += added / workers
+    mean += share * weight
     count = np.float64(add(tally.counts, hashed, added))
     grade = min(1.0, max(0.0, (heat_bits - bits_of(count)) * per_bit))
     hot = grade == 0.0
@@ -211,14 +211,17 @@ def _send(
     home = pick(known, home, first)
     lower, found = next_below(tally.moved, below, number, home)
     worker = pick(found & known, lower, home)
-    full, low = mean + grade * wide, mean - (1.0 + grade) * wide
+    full = mean + grade * wide
     load = loads[worker]
-    lags = loads[laggard] < low
-    if lags | (load >= max(full, level)):
+    stays = load < max(full, level)
+    # No worker lags for any key unless one does for hot ones, which is known before the grade is.
+    if loads[laggard] < mean - wide or not stays:
+        low = mean - (1.0 + grade) * wide
+        lags = loads[laggard] < low
         if lags and hot:
             worker = laggard
             known = False
-        else:
+        elif lags or not stays:
             full, low = full if load >= level else level, low if lags else -np.inf
             on = _look_further(plan, tally, key, hashed, known, np.int64(worker), full, low)
             worker = np.uint64(on)
@@ -254,11 +257,12 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
     """`choose` for many: a block is hashed first, many keys at once."""
     hashes, workers = tally.hashes, plan.workers[0]
-    step = np.uint64(weights.size == keys.size)
+    alike = weights.size == 1
+    one = weights[0] if alike else 1.0
     for start in range(0, keys.size, BLOCK):
         size = min(np.int64(BLOCK), keys.size - start)
-        for i in range(size):
-            hashes[i] = hash_long(keys[start + i], plan.seeds[0])
+        for i in range(np.uint64(size)):  # unsigned, or numba takes `start + i` for maybe negative
+            hashes[i] = hash_long(keys[np.uint64(start) + i], plan.seeds[0])
         done = np.int64(0)
         while done < size:
             if tally.round[SENT] == workers:
@@ -269,7 +273,7 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
             sums, now = sums_of(tally), round_of(plan, tally)
             for i in range(np.uint64(done), np.uint64(stop)):
                 at = np.uint64(start) + i
-                weight = weights[at * step]
+                weight = one if alike else weights[at]
                 out[at], sums = _send(plan, tally, keys[at], hashes[i], weight, sums, now)
             keep_sums(tally, sums)
             done = stop

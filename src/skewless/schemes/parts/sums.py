@@ -19,8 +19,8 @@ MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
 HEAT_BITS, GRADE, WIDE, LEVEL, GROWTH = range(5)
 LAGGARD, SENT = range(2)  # in `round`: the worker with the least load at its start, messages since
 Sums = tuple[float, float, float, float]  # mean, messages, ballast, hottest
-# Workers, the laggard, the band as above, and the gain.
-Round = tuple[np.int64, np.uint64, float, float, float, float, float]
+# Workers, the laggard, the band as above, the gain, and by how much a message raises the mean.
+Round = tuple[np.int64, np.uint64, float, float, float, float, float, float]
 
 
 @inlined
@@ -47,5 +47,6 @@ def keep_sums(tally: Any, sums: Sums) -> None:
 def round_of(plan: Any, tally: Any) -> Round:
     """What stays as it is for a round."""
     band, laggard = tally.band, np.uint64(tally.round[LAGGARD])
-    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[LEVEL], tally.sums[GAIN]
-    return plan.workers[0], laggard, *facts
+    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[LEVEL]
+    workers, gain = plan.workers[0], tally.sums[GAIN]
+    return workers, laggard, *facts, gain, gain / workers
