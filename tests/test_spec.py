@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, get_type_hints
 
 import numpy as np
@@ -17,7 +19,7 @@ from skewless.schemes.partial import PartialKeyGrouping
 from skewless.schemes.w_choices import WChoices
 from skewless.simulate.queue.costs import Exponential
 from skewless.spec import parameters
-from skewless.streams import STREAMS
+from skewless.streams import STREAMS, stream_of
 from skewless.streams.tsv import TabSeparated
 from skewless.streams.zipf import Zipf
 
@@ -38,7 +40,10 @@ if TYPE_CHECKING:
         (lambda: WChoices(half_life=True), "w-choices:half_life takes a number, not True."),
         (lambda: ConsistentGrouping(settle=1), "consistent:settle takes true or false, not 1."),
         (lambda: DistributionAware(variant="fast"), "no value for distribution-aware:variant"),
-        (lambda: Zipf(1.0, 10, 1e6), "zipf:messages takes a whole number, not 1000000.0."),
+        (lambda: Zipf(1.0, 10, 1.5), "zipf:messages takes a whole number, not 1.5."),
+        (lambda: Zipf(1.0, 10, np.inf), "zipf:messages takes a whole number, not inf."),
+        (lambda: Zipf(1.0, 10, 1e30), "zipf:messages takes a whole number up to 92233720"),
+        (lambda: Zipf(1j, 10, 10), "zipf:z takes a number, not 1j."),
         (lambda: Zipf(None, 10, 10), "zipf:z takes a number, not None."),
         (lambda: TabSeparated(3, 1), "tsv:path takes a text, not 3."),
         (lambda: Exponential("a"), "exponential:mean takes a number, not 'a'."),
@@ -64,7 +69,11 @@ def test_numbers_of_any_kind_become_those_of_a_spec_string():
     scheme = PartialKeyGrouping(np.int32(3))
     assert scheme == scheme_of("partial:choices=3")
     assert type(scheme.choices) is int
+    assert Zipf(Decimal("1.5"), 1e4, np.float32(1e6)) == stream_of(
+        "zipf:z=1.5,keys=1e4,messages=1e6"
+    )
     assert type(WChoices(theta=1).theta) is float
+    assert type(WChoices(theta=Fraction(1, 8)).theta) is float
     assert type(ConsistentGrouping(settle=np.True_).settle) is bool
 
 

@@ -10,6 +10,7 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
+from decimal import Decimal
 from operator import index
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
@@ -159,12 +160,18 @@ def conform(value: Any, hint: Any, where: str) -> Any:
         if hint is str and isinstance(value, str | os.PathLike):
             return os.fspath(value)
         if hint is int and not truth:
-            return _countable(index(value), where)
-        if hint is float and not truth and isinstance(value, numbers.Real):
+            return _countable(_whole(value), where)
+        if hint is float and not truth and isinstance(value, numbers.Real | Decimal):
             return float(value)
     except (TypeError, OverflowError):
         pass
     raise _other_type(value, hint, where)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return int(value)  # as in a spec string, where 1e6 is a whole number too
+    return index(value)
 
 
 def _countable(value: int, where: str) -> int:
