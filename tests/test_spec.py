@@ -104,6 +104,17 @@ def test_a_scheme_of_a_users_own_is_checked_before_it_looks_at_its_parameters():
         AtLeastThree(4, "3")
 
 
+def test_the_default_of_a_users_own_scheme_may_be_of_another_type():
+    @dataclass(frozen=True)
+    class Limited(PartialKeyGrouping):
+        limit: int = None  # as many write it
+
+    assert Limited().limit is None
+    assert Limited(limit=np.int64(4)).limit == 4
+    with pytest.raises(SkewlessError, match="partial:limit takes a whole number, not 'a'"):
+        Limited(limit="a")
+
+
 def test_types_that_no_spec_string_has_are_left_to_the_users_own_scheme():
     @dataclass(frozen=True)
     class Weighted(PartialKeyGrouping):

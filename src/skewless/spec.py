@@ -251,6 +251,8 @@ def _conform_all(thing: Any) -> None:
     cls: Any = type(thing)
     for name, hint in _hints(cls).items():
         value = getattr(thing, name)
+        if value is getattr(cls, name, MISSING):
+            continue  # the default is its author's choice, such as a None that the type leaves out
         conformed = conform(value, hint, f"{getattr(cls, 'name', cls.__name__)}:{name}")
         if conformed is not value:
             object.__setattr__(thing, name, conformed)  # the dataclass may be frozen
