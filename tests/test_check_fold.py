@@ -73,8 +73,10 @@ class Mistyped(Spread):
         ("spread", {"x": [1.0, 2.0, 3.0]}, "check_fold takes a fold, .*, not 'spread'"),
         (Spread(), {"x": 5}, "A sample has a list of values of one type for each column"),
         (Spread(), {"x": [1.0, "a", 2.0]}, "A sample has a list of values of one type for each"),
+        (Spread(), {"x": ["a", "\ud800", "b"]}, "A sample has a list of values of one type for"),
         (Spread(), {"y": [1, 2, 3]}, "There is no column of the sample called 'x'"),
         (Spread(), {"x": [1.0]}, "at least 3 messages"),
+        (Spread(), {}, "There is no column of the sample called 'x'. Valid: none."),
         (Mistyped(), {"x": [1.0, 2.0, 3.0]}, "its results are of type double, and its `finish` ga"),
     ],
 )

@@ -31,6 +31,6 @@ def unknown(kind: str, given: str, valid: Iterable[str]) -> SkewlessError:
     names = sorted(valid)
     close = difflib.get_close_matches(given, names[:_MOST_COMPARED], n=1)
     hint = f"; did you mean '{close[0]}'?" if close else "."
-    listed = ", ".join(names[:_MOST_LISTED])
+    listed = ", ".join(names[:_MOST_LISTED]) or "none"
     more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
     return SkewlessError(f"There is no {kind} '{given}'{hint} Valid: {listed}{more}.")

@@ -69,7 +69,7 @@ def _table_of(sample: pa.Table | Mapping[str, Any]) -> pa.Table:
         return sample
     try:
         return pa.table(dict(sample))
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as error:
         raise SkewlessError(
             f"A sample has a list of values of one type for each column, and this has not: {error}"
         ) from None
