@@ -61,7 +61,7 @@ def test_people_get_a_table():
         (["--change", "9.5:1,1,1,1"], "message number and capacities"),
         (["--change", "0:1,1,1,1"], "the first after 0"),
         (["--arrivals", "late"], "even or poisson"),
-        (["--costs", "cheap"], "no costs 'cheap'"),
+        (["--costs", "cheap"], "There is no cost 'cheap'"),
         (["--delay", "-3"], "delay must be a time"),
     ],
 )
