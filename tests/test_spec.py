@@ -20,6 +20,7 @@ from skewless.schemes.w_choices import WChoices
 from skewless.simulate.queue.costs import Exponential
 from skewless.spec import parameters
 from skewless.streams import STREAMS, stream_of
+from skewless.streams.csv import CommaSeparated
 from skewless.streams.tsv import TabSeparated
 from skewless.streams.zipf import Zipf
 
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
         (lambda: Zipf(1.0, 10, 1e30), "zipf:messages takes a whole number up to 92233720"),
         (lambda: Zipf(1j, 10, 10), "zipf:z takes a number, not 1j."),
         (lambda: Zipf(None, 10, 10), "zipf:z takes a number, not None."),
-        (lambda: TabSeparated(3, 1), "tsv:path takes a text, not 3."),
+        (lambda: TabSeparated(None, 1), "tsv:path takes a text, not None."),
+        (lambda: CommaSeparated("a", True), "csv:column takes a text, not True."),
+        (lambda: CommaSeparated("a", 1.0), "csv:column takes a text, not 1.0."),
         (lambda: Exponential("a"), "exponential:mean takes a number, not 'a'."),
     ],
 )
@@ -75,6 +78,10 @@ def test_numbers_of_any_kind_become_those_of_a_spec_string():
     assert type(WChoices(theta=1).theta) is float
     assert type(WChoices(theta=Fraction(1, 8)).theta) is float
     assert type(ConsistentGrouping(settle=np.True_).settle) is bool
+
+
+def test_a_column_by_its_number_becomes_text():
+    assert CommaSeparated("a.csv", np.int64(2)) == stream_of("csv:path=a.csv,column=2")
 
 
 def test_a_path_becomes_text(tmp_path):

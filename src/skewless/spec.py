@@ -159,6 +159,8 @@ def conform(value: Any, hint: Any, where: str) -> Any:
             return bool(value)
         if hint is str and isinstance(value, str | os.PathLike):
             return os.fspath(value)
+        if hint is str and not truth:
+            return str(index(value))  # a column by its number is text in a spec string too
         if hint is int and not truth:
             return _countable(_whole(value), where)
         if hint is float and not truth and isinstance(value, numbers.Real | Decimal):
