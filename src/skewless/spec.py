@@ -130,7 +130,7 @@ def convert(value: str, hint: Any, where: str) -> Any:
             if number != int(number):
                 raise ValueError
             whole = int(value) if value.lstrip("-").isdigit() else int(number)
-            return _countable(whole, where)
+            return _countable(whole, value, where)
         if hint is float:
             return float(value)
     except SkewlessError:
@@ -162,7 +162,7 @@ def conform(value: Any, hint: Any, where: str) -> Any:
         if hint is str and not truth:
             return str(index(value))  # a column by its number is text in a spec string too
         if hint is int and not truth:
-            return _countable(_whole(value), where)
+            return _countable(_whole(value), value, where)
         if hint is float and not truth and isinstance(value, numbers.Real | Decimal):
             return float(value)
     except (TypeError, OverflowError):
@@ -176,10 +176,10 @@ def _whole(value: Any) -> int:
     return index(value)
 
 
-def _countable(value: int, where: str) -> int:
-    if abs(value) > _LARGEST:
-        raise SkewlessError(f"{where} takes a whole number up to {_LARGEST}, not '{value}'.")
-    return value
+def _countable(whole: int, given: Any, where: str) -> int:
+    if abs(whole) > _LARGEST:
+        raise SkewlessError(f"{where} takes a whole number up to {_LARGEST}, not {given!r}.")
+    return whole
 
 
 def _other_type(value: Any, hint: Any, where: str) -> SkewlessError:
