@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from skewless.cli import app
 from skewless.errors import SkewlessError
+from tests.test_cli import sentence as answer
 
 BASE = ["queue", "--stream", "zipf:z=1,keys=1000,messages=50000", "--workers", "4", "--load", "0.8"]
 
@@ -68,3 +69,8 @@ def test_people_get_a_table():
 def test_a_mistake_is_one_sentence(options, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         run("--scheme", "key", *options)
+
+
+def test_an_option_without_its_value_names_the_help_of_its_command(capsys, monkeypatch):
+    told = answer(capsys, monkeypatch, "queue", "--stream")
+    assert told.endswith("requires an argument. 'skewless queue --help' lists all options.\n")
