@@ -260,6 +260,19 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
         balance(stream, scheme, workers, **arguments)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda keys: balance(keys, "partial", 3),
+        lambda keys: skewless.route("partial", keys, 3),
+        lambda keys: skewless.route([1], "partial", keys),
+    ],
+)
+def test_keys_in_the_place_of_another_argument_do_not_make_the_sentence_long(call):
+    with pytest.raises(SkewlessError, match=r"not \[0, 1, 2, 3, 4, 5, \.\.\.\]\.$"):
+        call(list(range(10**5)))
+
+
 def test_whole_numbers_of_numpy_are_seeds_and_numbers_of_workers():
     keys = np.arange(100, dtype=np.uint64)
     ours = skewless.route(keys, "partial", np.int64(4), sources=np.int32(2), seed=np.int64(3))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 _MOST_LISTED = 100  # a table may have a million columns, and a sentence has not
 _MOST_COMPARED = 5000
+_BRIEF = reprlib.Repr()  # of a list the first six items, whatever else is long without its middle
+_BRIEF.maxother = _BRIEF.maxstring = 200
 
 
 class SkewlessError(ValueError):
@@ -24,6 +27,11 @@ def _shown(letter: str) -> str:
     if letter.isprintable():
         return letter
     return letter.encode("unicode_escape").decode("ascii")
+
+
+def brief(value: object) -> str:
+    """The value as Python writes it, short enough for a sentence: it may be a million keys."""
+    return _BRIEF.repr(value)
 
 
 def unknown(kind: str, given: str, valid: Iterable[str]) -> SkewlessError:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from skewless.errors import SkewlessError, unknown
+from skewless.errors import SkewlessError, brief, unknown
 
 T = TypeVar("T")
 
@@ -183,7 +183,7 @@ def _countable(whole: int, given: Any, where: str) -> int:
 
 
 def _other_type(value: Any, hint: Any, where: str) -> SkewlessError:
-    return SkewlessError(f"{where} takes {_TYPES[hint]}, not {value!r}.")
+    return SkewlessError(f"{where} takes {_TYPES[hint]}, not {brief(value)}.")
 
 
 def describe(thing: Any, name: str) -> str:
