@@ -116,8 +116,9 @@ def test_a_scheme_of_a_users_own_is_checked_before_it_looks_at_its_parameters():
         AtLeastThree(4, "3")
 
 
-def test_the_default_of_a_users_own_scheme_may_be_of_another_type():
-    @dataclass(frozen=True)
+@pytest.mark.parametrize("slots", [False, True])
+def test_the_default_of_a_users_own_scheme_may_be_of_another_type(slots):
+    @dataclass(frozen=True, slots=slots)
     class Limited(PartialKeyGrouping):
         limit: int = None  # as many write it
 

@@ -251,9 +251,9 @@ def _after_conforming(check: Callable[..., None]) -> Callable[..., None]:
 
 def _conform_all(thing: Any) -> None:
     cls: Any = type(thing)
-    for name, hint in _hints(cls).items():
+    for name, (hint, default) in _hints(cls).items():
         value = getattr(thing, name)
-        if value is getattr(cls, name, MISSING):
+        if value is default:
             continue  # the default is its author's choice, such as a None that the type leaves out
         conformed = conform(value, hint, f"{getattr(cls, 'name', cls.__name__)}:{name}")
         if conformed is not value:
@@ -261,10 +261,10 @@ def _conform_all(thing: Any) -> None:
 
 
 @functools.cache
-def _hints(cls: type[Any]) -> dict[str, Any]:
-    """The types of a dataclass's parameters; none if its annotations name what does not exist."""
+def _hints(cls: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """Types and defaults of a dataclass's parameters; none where a type's name does not exist."""
     try:
         hints = get_type_hints(cls)
     except (NameError, AttributeError, TypeError):
         return {}
-    return {f.name: hints[f.name] for f in fields(cls) if f.init}
+    return {f.name: (hints[f.name], f.default) for f in fields(cls) if f.init}
