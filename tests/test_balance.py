@@ -1,5 +1,6 @@
 """The balance simulator against direct counting, and the figures that must be seen."""
 
+import json
 from collections import Counter
 from dataclasses import dataclass
 from typing import ClassVar
@@ -259,10 +260,35 @@ def test_bad_arguments_are_one_sentence(arguments, sentence):
         balance(stream, scheme, workers, **arguments)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda keys: balance(keys, "partial", 3),
+        lambda keys: skewless.route("partial", keys, 3),
+        lambda keys: skewless.route([1], "partial", keys),
+    ],
+)
+def test_keys_in_the_place_of_another_argument_do_not_make_the_sentence_long(call):
+    with pytest.raises(SkewlessError, match=r"not \[0, 1, 2, 3, 4, 5, \.\.\.\]\.$"):
+        call(list(range(10**5)))
+
+
 def test_whole_numbers_of_numpy_are_seeds_and_numbers_of_workers():
     keys = np.arange(100, dtype=np.uint64)
     ours = skewless.route(keys, "partial", np.int64(4), sources=np.int32(2), seed=np.int64(3))
     assert ours.tolist() == skewless.route(keys, "partial", 4, sources=2, seed=3).tolist()
+    skewed = "zipf:z=1,keys=100,messages=1000"
+    ours = balance(skewed, "partial", np.int64(4), sources=np.int32(2), seed=np.int64(3))
+    theirs = balance(skewed, "partial", 4, sources=2, seed=3)
+    assert ours.loads == theirs.loads
+    json.dumps(ours.as_json())
+
+
+@pytest.mark.parametrize("name", ["w-choices", "consistent", "bounded-hash", "off-greedy"])
+def test_a_small_integer_of_numpy_counts_as_many_workers_as_it_says(name):
+    keys = np.random.default_rng(1).zipf(1.3, 3000).astype(np.uint64)
+    ours = skewless.route(keys, name, np.uint8(200), sources=np.uint8(3))
+    assert ours.tolist() == skewless.route(keys, name, 200, sources=3).tolist()
 
 
 def test_values_are_routed_as_spark_hashes_them_and_identities_as_they_are():

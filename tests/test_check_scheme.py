@@ -8,7 +8,7 @@ import pytest
 
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
-from skewless.schemes import check_scheme
+from skewless.schemes import check_scheme, scheme_of
 from skewless.schemes.distribution_aware import DistributionAware
 from skewless.schemes.key import KeyGrouping
 from skewless.schemes.partial import PartialKeyGrouping, PartialReport, PartialTally
@@ -109,6 +109,12 @@ def test_a_broken_scheme_is_told_which_law_it_breaks(scheme):
 def test_what_cannot_be_checked_is_one_sentence(scheme, options, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         check_scheme(scheme, **options)
+
+
+def test_whole_numbers_of_numpy_are_taken():
+    check_scheme(
+        scheme_of("bounded-hash"), workers=np.uint8(9), messages=np.int64(100), seed=np.int32(4)
+    )
 
 
 def test_a_sound_scheme_passes():

@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from skewless.cli import app
 from skewless.errors import SkewlessError
+from tests.test_cli import sentence as answer
 
 BASE = ["queue", "--stream", "zipf:z=1,keys=1000,messages=50000", "--workers", "4", "--load", "0.8"]
 
@@ -61,10 +62,15 @@ def test_people_get_a_table():
         (["--change", "9.5:1,1,1,1"], "message number and capacities"),
         (["--change", "0:1,1,1,1"], "the first after 0"),
         (["--arrivals", "late"], "even or poisson"),
-        (["--costs", "cheap"], "no costs 'cheap'"),
+        (["--costs", "cheap"], "There is no cost 'cheap'"),
         (["--delay", "-3"], "delay must be a time"),
     ],
 )
 def test_a_mistake_is_one_sentence(options, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         run("--scheme", "key", *options)
+
+
+def test_an_option_without_its_value_names_the_help_of_its_command(capsys, monkeypatch):
+    told = answer(capsys, monkeypatch, "queue", "--stream")
+    assert told.endswith("requires an argument. 'skewless queue --help' lists all options.\n")

@@ -27,6 +27,7 @@ from skewless.diagnose.names import names_of
 from skewless.diagnose.predict import Candidate, predict
 from skewless.diagnose.sample import Sample, Thinner
 from skewless.diagnose.verdict import choose
+from skewless.errors import SkewlessError
 from skewless.hashing import identities, identity, unhash_longs
 from skewless.report.diagnosis import print_data
 from skewless.streams import stream_of
@@ -223,6 +224,19 @@ def test_several_keys_of_a_file_are_ranked_the_worst_first(tmp_path):
     assert found["worst"] == "hot"
     assert [d["key"] for d in found["keys"]] == ["hot", "even"]
     assert "The worst key is hot" in run(path, "--key", "even", "--key", "hot").stdout
+
+
+@pytest.mark.parametrize("seed", [-1, "a", 2**30])
+def test_a_seed_that_cannot_be_is_refused_before_the_stream_is_read(seed):
+    read = []
+    with pytest.raises(SkewlessError, match="A seed is a whole number"):
+        diagnose_stream(ZIPF, 8, seed=seed, progress=read.append)
+    assert not read
+
+
+def test_whole_numbers_of_numpy_diagnose_as_others_do():
+    ours = diagnose_stream(ZIPF, np.uint8(200), sources=np.int16(3), seed=np.int64(7))
+    assert ours == diagnose_stream(ZIPF, 200, sources=3, seed=7)
 
 
 def test_a_table_is_read_by_the_names_in_its_header(tmp_path):

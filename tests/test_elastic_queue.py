@@ -94,3 +94,13 @@ def test_the_command_line_shows_what_each_change_did():
     found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
     assert found["changes"][0]["workers"] == 3
     assert len(found["loads"]) == len(found["utilisation"]) == 3
+
+
+def test_the_command_line_says_that_a_recovery_was_not_over():
+    words = ["queue", "--stream", STREAM, "--scheme", "key", "--workers", "3", "--load", "0.9",
+             "--change", "1000:1"]  # fmt: skip
+    shown = CliRunner().invoke(app, words)
+    assert "not over" in shown.stdout
+    assert "None" not in shown.stdout
+    found = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert found["changes"][0]["recovery"] is None

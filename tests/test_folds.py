@@ -267,47 +267,6 @@ class Spread(folds.PerKeyFold):
         return state[1] - state[0] if state else None
 
 
-class LastSeen(Spread):
-    name = "last"
-
-    def merge(self, a, b):
-        return [0, b[-1]] if b else a
-
-
-class WrongZero(Spread):
-    name = "wrong zero"
-
-    def zero(self):
-        return 1.0
-
-    def reduce(self, state, x):
-        return state + sum(x.to_pylist())
-
-    def merge(self, a, b):
-        return a + b
-
-    def finish(self, state):
-        return state
-
-
-class Halving(Spread):
-    name = "halving"
-
-    def zero(self):
-        return None
-
-    def reduce(self, state, x):
-        return float(sum(x.to_pylist()))
-
-    def merge(self, a, b):
-        if a is None or b is None:
-            return b if a is None else a
-        return (a + b) / 2
-
-    def finish(self, state):
-        return state
-
-
 class Calls(Spread):
     name = "calls"
 
@@ -329,20 +288,6 @@ def test_a_fold_of_ones_own_is_called_once_per_key_and_batch():
     values = [float(i) for i in range(12)]
     results = folded(job, ["a", "b"] * 6, [(values, pa.float64())], splits=1, batch=4)
     assert results == {"a": [10.0, 3.0], "b": [10.0, 3.0]}
-
-
-@pytest.mark.parametrize(
-    ("fold", "law"),
-    [
-        (LastSeen(), "commutativity"),
-        (WrongZero(), "identity"),
-        (Halving(), "associativity"),
-        (Calls(), "agreement of reduce and merge"),
-    ],
-)
-def test_the_checker_names_the_law_that_a_fold_breaks(fold, law):
-    with pytest.raises(SkewlessError, match=f"'{fold.name}' breaks {law}:"):
-        folds.check_fold(fold, {"x": [1.0, 7.0, 3.0, 12.0, 5.0]})
 
 
 @pytest.mark.parametrize(
@@ -389,32 +334,11 @@ def test_a_sleeping_fold_sleeps_once_per_batch_for_all_its_messages(monkeypatch)
         (lambda: folds.sum(3), "takes the name of a column"),
         (lambda: folds.sum("x").partial_types([pa.string()]), "cannot fold column 'x'"),
         (lambda: folds.max("x").partial_types([pa.list_(pa.int64())]), "cast it first"),
-        (lambda: folds.check_fold(Spread(), {"y": [1, 2, 3]}), "no column of the sample called"),
-        (lambda: folds.check_fold(Spread(), {"x": [1.0]}), "at least 3 messages"),
     ],
 )
 def test_mistakes_are_one_clear_sentence(make, sentence):
     with pytest.raises(SkewlessError, match=sentence):
         make()
-
-
-class Mistyped(Spread):
-    def finish(self, state):
-        return "wide"
-
-
-@pytest.mark.parametrize(
-    ("fold", "sample", "sentence"),
-    [
-        ("spread", {"x": [1.0, 2.0, 3.0]}, "check_fold takes a fold, .*, not 'spread'"),
-        (Spread(), {"x": 5}, "A sample has a list of values of one type for each column"),
-        (Spread(), {"x": [1.0, "a", 2.0]}, "A sample has a list of values of one type for each"),
-        (Mistyped(), {"x": [1.0, 2.0, 3.0]}, "its results are of type double, and its `finish` ga"),
-    ],
-)
-def test_what_cannot_be_checked_is_one_sentence(fold, sample, sentence):
-    with pytest.raises(SkewlessError, match=sentence):
-        folds.check_fold(fold, sample)
 
 
 def test_an_alias_stays_as_it_was_given():

@@ -110,9 +110,18 @@ def test_a_key_that_cannot_be_hashed_is_one_sentence(key):
         identity(key)
 
 
-@pytest.mark.parametrize("keys", [pd.DataFrame({"a": ["x"]}), ["\ud800"]], ids=["table", "text"])
-def test_an_array_that_cannot_be_hashed_is_one_sentence(keys):
-    with pytest.raises(SkewlessError, match=r"^Keys are "):
+@pytest.mark.parametrize(
+    ("keys", "sentence"),
+    [
+        (pd.DataFrame({"a": ["x"]}), "Keys are .*, and one DataFrame is neither."),
+        (pa.table({"a": ["x"]}), "Keys are .*, and one Table is neither."),
+        (pa.record_batch({"a": ["x"]}), "Keys are .*, and one RecordBatch is neither."),
+        (["\ud800"], "Keys are of one type .*, and these are not"),
+    ],
+    ids=["frame", "table", "batch", "text"],
+)
+def test_an_array_that_cannot_be_hashed_is_one_sentence(keys, sentence):
+    with pytest.raises(SkewlessError, match=f"^{sentence}"):
         identities(keys)
 
 

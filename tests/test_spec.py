@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, get_type_hints
 
 import numpy as np
@@ -17,7 +19,8 @@ from skewless.schemes.partial import PartialKeyGrouping
 from skewless.schemes.w_choices import WChoices
 from skewless.simulate.queue.costs import Exponential
 from skewless.spec import parameters
-from skewless.streams import STREAMS
+from skewless.streams import STREAMS, stream_of
+from skewless.streams.csv import CommaSeparated
 from skewless.streams.tsv import TabSeparated
 from skewless.streams.zipf import Zipf
 
@@ -38,9 +41,14 @@ if TYPE_CHECKING:
         (lambda: WChoices(half_life=True), "w-choices:half_life takes a number, not True."),
         (lambda: ConsistentGrouping(settle=1), "consistent:settle takes true or false, not 1."),
         (lambda: DistributionAware(variant="fast"), "no value for distribution-aware:variant"),
-        (lambda: Zipf(1.0, 10, 1e6), "zipf:messages takes a whole number, not 1000000.0."),
+        (lambda: Zipf(1.0, 10, 1.5), "zipf:messages takes a whole number, not 1.5."),
+        (lambda: Zipf(1.0, 10, np.inf), "zipf:messages takes a whole number, not inf."),
+        (lambda: Zipf(1.0, 10, 1e30), "takes a whole number up to 9223372036854775807, not 1e+30."),
+        (lambda: Zipf(1j, 10, 10), "zipf:z takes a number, not 1j."),
         (lambda: Zipf(None, 10, 10), "zipf:z takes a number, not None."),
-        (lambda: TabSeparated(3, 1), "tsv:path takes a text, not 3."),
+        (lambda: TabSeparated(None, 1), "tsv:path takes a text, not None."),
+        (lambda: CommaSeparated("a", True), "csv:column takes a text, not True."),
+        (lambda: CommaSeparated("a", 1.0), "csv:column takes a text, not 1.0."),
         (lambda: Exponential("a"), "exponential:mean takes a number, not 'a'."),
     ],
 )
@@ -48,6 +56,11 @@ def test_an_object_with_a_parameter_of_another_type_is_refused_as_in_a_spec_stri
     with pytest.raises(SkewlessError) as refused:
         make()
     assert sentence in str(refused.value)
+
+
+def test_a_number_that_is_too_large_is_shown_as_it_was_written():
+    with pytest.raises(SkewlessError, match="up to 9223372036854775807, not '1e308'"):
+        stream_of("zipf:z=1,keys=1e308,messages=9")
 
 
 @pytest.mark.parametrize("registry", [SCHEMES, STREAMS], ids=["schemes", "streams"])
@@ -64,8 +77,16 @@ def test_numbers_of_any_kind_become_those_of_a_spec_string():
     scheme = PartialKeyGrouping(np.int32(3))
     assert scheme == scheme_of("partial:choices=3")
     assert type(scheme.choices) is int
+    assert Zipf(Decimal("1.5"), 1e4, np.float32(1e6)) == stream_of(
+        "zipf:z=1.5,keys=1e4,messages=1e6"
+    )
     assert type(WChoices(theta=1).theta) is float
+    assert type(WChoices(theta=Fraction(1, 8)).theta) is float
     assert type(ConsistentGrouping(settle=np.True_).settle) is bool
+
+
+def test_a_column_by_its_number_becomes_text():
+    assert CommaSeparated("a.csv", np.int64(2)) == stream_of("csv:path=a.csv,column=2")
 
 
 def test_a_path_becomes_text(tmp_path):
@@ -93,6 +114,18 @@ def test_a_scheme_of_a_users_own_is_checked_before_it_looks_at_its_parameters():
         AtLeastThree(2)
     with pytest.raises(SkewlessError, match="partial:least takes a whole number, not '3'"):
         AtLeastThree(4, "3")
+
+
+@pytest.mark.parametrize("slots", [False, True])
+def test_the_default_of_a_users_own_scheme_may_be_of_another_type(slots):
+    @dataclass(frozen=True, slots=slots)
+    class Limited(PartialKeyGrouping):
+        limit: int = None  # as many write it
+
+    assert Limited().limit is None
+    assert Limited(limit=np.int64(4)).limit == 4
+    with pytest.raises(SkewlessError, match="partial:limit takes a whole number, not 'a'"):
+        Limited(limit="a")
 
 
 def test_types_that_no_spec_string_has_are_left_to_the_users_own_scheme():

@@ -83,6 +83,14 @@ def test_a_synthetic_stream_has_its_length_and_no_sources(spec: str) -> None:
         next(stream.chunks(0, "2"))
 
 
+def test_seeds_are_whole_numbers_of_any_kind():
+    stream = stream_of("zipf:z=1,keys=100,messages=1000")
+    [ours], [theirs] = stream.chunks(np.int32(3)), stream.chunks(3)
+    assert ours.keys.tolist() == theirs.keys.tolist()
+    with pytest.raises(SkewlessError, match="A seed is a whole number, not 'a'"):
+        next(stream.chunks("a"))
+
+
 @pytest.mark.parametrize("keys", [1, 2, 50, 3000])
 @pytest.mark.parametrize("z", [0.0, 0.3, 0.999999, 1.0, 1.000001, 1.2, 2.0, 5.0])
 def test_zipf_has_the_exact_probabilities(z: float, keys: int) -> None:

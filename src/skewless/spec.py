@@ -10,12 +10,13 @@ import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
+from decimal import Decimal
 from operator import index
 from typing import Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from skewless.errors import SkewlessError, unknown
+from skewless.errors import SkewlessError, brief, unknown
 
 T = TypeVar("T")
 
@@ -129,7 +130,7 @@ def convert(value: str, hint: Any, where: str) -> Any:
             if number != int(number):
                 raise ValueError
             whole = int(value) if value.lstrip("-").isdigit() else int(number)
-            return _countable(whole, where)
+            return _countable(whole, value, where)
         if hint is float:
             return float(value)
     except SkewlessError:
@@ -158,23 +159,31 @@ def conform(value: Any, hint: Any, where: str) -> Any:
             return bool(value)
         if hint is str and isinstance(value, str | os.PathLike):
             return os.fspath(value)
+        if hint is str and not truth:
+            return str(index(value))  # a column by its number is text in a spec string too
         if hint is int and not truth:
-            return _countable(index(value), where)
-        if hint is float and not truth and isinstance(value, numbers.Real):
+            return _countable(_whole(value), value, where)
+        if hint is float and not truth and isinstance(value, numbers.Real | Decimal):
             return float(value)
     except (TypeError, OverflowError):
         pass
     raise _other_type(value, hint, where)
 
 
-def _countable(value: int, where: str) -> int:
-    if abs(value) > _LARGEST:
-        raise SkewlessError(f"{where} takes a whole number up to {_LARGEST}, not '{value}'.")
-    return value
+def _whole(value: Any) -> int:
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return int(value)  # as in a spec string, where 1e6 is a whole number too
+    return index(value)
+
+
+def _countable(whole: int, given: Any, where: str) -> int:
+    if abs(whole) > _LARGEST:
+        raise SkewlessError(f"{where} takes a whole number up to {_LARGEST}, not {given!r}.")
+    return whole
 
 
 def _other_type(value: Any, hint: Any, where: str) -> SkewlessError:
-    return SkewlessError(f"{where} takes {_TYPES[hint]}, not {value!r}.")
+    return SkewlessError(f"{where} takes {_TYPES[hint]}, not {brief(value)}.")
 
 
 def describe(thing: Any, name: str) -> str:
@@ -242,18 +251,20 @@ def _after_conforming(check: Callable[..., None]) -> Callable[..., None]:
 
 def _conform_all(thing: Any) -> None:
     cls: Any = type(thing)
-    for name, hint in _hints(cls).items():
+    for name, (hint, default) in _hints(cls).items():
         value = getattr(thing, name)
+        if value is default:
+            continue  # the default is its author's choice, such as a None that the type leaves out
         conformed = conform(value, hint, f"{getattr(cls, 'name', cls.__name__)}:{name}")
         if conformed is not value:
             object.__setattr__(thing, name, conformed)  # the dataclass may be frozen
 
 
 @functools.cache
-def _hints(cls: type[Any]) -> dict[str, Any]:
-    """The types of a dataclass's parameters; none if its annotations name what does not exist."""
+def _hints(cls: type[Any]) -> dict[str, tuple[Any, Any]]:
+    """Types and defaults of a dataclass's parameters; none where a type's name does not exist."""
     try:
         hints = get_type_hints(cls)
     except (NameError, AttributeError, TypeError):
         return {}
-    return {f.name: hints[f.name] for f in fields(cls) if f.init}
+    return {f.name: (hints[f.name], f.default) for f in fields(cls) if f.init}

@@ -17,6 +17,14 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 class Command(click.Command):
     """A command whose help lists options under the headings that they name."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Also say whose mistake it is where click does not: an option without its value."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each heading and its options."""
         headings: dict[str, list[tuple[str, str]]] = {}

@@ -7,6 +7,8 @@ from skewless.cli.command import command, option
 from skewless.cli.options import console_for, numbers, print_json
 from skewless.errors import SkewlessError
 
+NOT_OVER = {"recovery": "not over"}
+
 
 @command
 @options.stream
@@ -91,7 +93,8 @@ def queue(
     )
     console.print(table("As the Distribution Observer sees it", [seen]))
     if joined_or_left:
-        console.print(table("Workers joined or left", joined_or_left))
+        rows = [c if c["recovery"] is not None else c | NOT_OVER for c in joined_or_left]
+        console.print(table("Workers joined or left", rows))
     if len(loads) <= 64:
         queues = result.series.queues[-1].tolist()
         each = [

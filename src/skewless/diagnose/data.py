@@ -17,7 +17,7 @@ from skewless.diagnose.sample import LIMIT, Sample, Thinner
 from skewless.diagnose.units import percent, printable, times
 from skewless.diagnose.verdict import CANDIDATES, Work, check_work, judge
 from skewless.errors import SkewlessError
-from skewless.hashing import U64, identities
+from skewless.hashing import U64, check_seed, identities
 from skewless.simulate.replication import PairCounter
 from skewless.simulate.sources import check_sources
 from skewless.streams import Stream, stream_of
@@ -151,8 +151,8 @@ def diagnose_stream(
             "A join has two sides, and a stream is one: use skewless.spark.diagnose(df, key, "
             "with_=other)."
         )
-    check_predictable(workers)
-    check_sources(sources)
+    workers, sources = check_predictable(workers), check_sources(sources)
+    seed = check_seed(seed)
     sample = _sample(flow, sources, seed, progress)
     names = names_of(flow, frequent_keys(sample).identities)
     return diagnosis_of(

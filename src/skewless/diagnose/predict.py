@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -43,14 +43,15 @@ class Candidate:
     loads: list[float]
 
 
-def check_predictable(workers: int) -> None:
-    """Refuse more workers than predictions can be made for, before the keys are read."""
-    check_workers(workers)
-    if workers > MOST_WORKERS:
+def check_predictable(workers: SupportsIndex) -> int:
+    """The number of workers as an int; more than predictions can be made for are refused."""
+    count = check_workers(workers)
+    if count > MOST_WORKERS:
         raise SkewlessError(
             f"A diagnosis predicts the work of at most {MOST_WORKERS:,} workers, not of "
-            f"{workers:,}: give fewer."
+            f"{count:,}: give fewer."
         )
+    return count
 
 
 def predict(

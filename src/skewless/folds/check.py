@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skewless.errors import SkewlessError, unknown
+from skewless.errors import SkewlessError, brief, unknown
 from skewless.folds.api import Fold
 from skewless.folds.expression import Expression
 from skewless.folds.groups import I64, Groups
@@ -29,7 +29,7 @@ def check_fold(fold: Fold, sample: pa.Table | Mapping[str, Any]) -> None:
         )
     if not isinstance(sample, pa.Table | Mapping):
         raise SkewlessError(
-            f"A sample is a dict of column names to values or a pyarrow.Table, not {sample!r}."
+            f"A sample is a dict of column names to values or a pyarrow.Table, not {brief(sample)}."
         )
     table = _table_of(sample)
     for column in fold.columns:
@@ -69,7 +69,7 @@ def _table_of(sample: pa.Table | Mapping[str, Any]) -> pa.Table:
         return sample
     try:
         return pa.table(dict(sample))
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError) as error:
         raise SkewlessError(
             f"A sample has a list of values of one type for each column, and this has not: {error}"
         ) from None

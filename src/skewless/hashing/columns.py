@@ -83,6 +83,8 @@ def _as_arrow(column: Any) -> pa.Array:
     if isinstance(column, pa.Array):
         return column
     try:
+        if isinstance(column, pa.Table | pa.RecordBatch):
+            raise TypeError  # Arrow would take them for lists of columns or rows
         return pa.array(column)
     except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise SkewlessError(

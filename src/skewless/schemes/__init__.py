@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewless.errors import SkewlessError
+from skewless.errors import SkewlessError, brief
 from skewless.schemes.api import Feedback, RouteTable, Scheme
 from skewless.schemes.check import check_scheme
 from skewless.spec import Registry, build
@@ -42,7 +42,7 @@ def scheme_of(scheme: Scheme | str) -> Scheme:
         return scheme
     if not isinstance(scheme, str):
         raise SkewlessError(
-            f"A scheme is one of skewless.schemes or a text such as 'partial', not {scheme!r}."
+            f"A scheme is one of skewless.schemes or a text such as 'partial', not {brief(scheme)}."
         )
     return build(SCHEMES, scheme, "scheme")
 

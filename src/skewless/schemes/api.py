@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -249,12 +249,13 @@ def check_room(what: str, cells: int) -> None:
         raise SkewlessError(f"{what} must be at most {MOST_CELLS:,}, not {cells:,}.")
 
 
-def check_workers(workers: int, least: int = 1) -> None:
-    """Refuse a number of workers below the least, or beyond what arrays of them are meant for."""
-    workers = whole("The number of workers", workers)
-    if workers < least:
-        raise SkewlessError(f"The number of workers must be at least {least}, not {workers}.")
-    if workers > MOST_WORKERS:
+def check_workers(workers: SupportsIndex, least: int = 1) -> int:
+    """The number of workers as an int; refused below the least, or beyond what arrays can hold."""
+    count = whole("The number of workers", workers)
+    if count < least:
+        raise SkewlessError(f"The number of workers must be at least {least}, not {count}.")
+    if count > MOST_WORKERS:
         raise SkewlessError(
-            f"The number of workers must be at most {MOST_WORKERS:,}, not {workers:,}."
+            f"The number of workers must be at most {MOST_WORKERS:,}, not {count:,}."
         )
+    return count

@@ -52,10 +52,10 @@ def check_scheme(
         raise SkewlessError(
             f"check_scheme takes a scheme, such as an object of your own class, not {scheme!r}."
         )
-    if whole("The number of messages", messages) < 1:
+    messages = whole("The number of messages", messages)
+    if messages < 1:
         raise SkewlessError(f"check_scheme needs at least 1 message, not {messages}.")
-    check_workers(workers)
-    seed = check_seed(seed)
+    workers, seed = check_workers(workers), check_seed(seed)
     bench = _Bench(scheme, max(workers, scheme.least_workers), skewed(messages, seed), seed)
     for law in _LAWS:
         law(bench)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from skewless import measures
 from skewless.compiled import compiled
+from skewless.hashing import check_seed
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, I32, I64
 from skewless.simulate.replication import Counted, PairCounter
@@ -188,7 +189,7 @@ def balance_all(
     progress: Callable[[int], None] | None = None,
 ) -> list[BalanceResult]:
     """Put one stream through several systems at once; without replication it is faster."""
-    flow = stream_of(stream)
+    flow, seed = stream_of(stream), check_seed(seed)
     runs = [_Run(case, seed, replication) for case in cases]
 
     learners = [run for run in runs if run.scheme.learns == "stream"]
@@ -210,7 +211,6 @@ class _Run:
     """One case at work on a stream."""
 
     def __init__(self, case: Case, seed: int, replication: bool) -> None:
-        self.case = case
         self.scheme = scheme_of(case.scheme)
         self.system = Sources(
             self.scheme, case.workers, case.sources, seed, Estimate.parse(case.estimate)
@@ -218,8 +218,8 @@ class _Run:
         prefix = self.scheme.learns == "prefix"
         self._to_learn = self.scheme.learning_messages if prefix else 0
         self._learned = 0
-        self._recorder = LoadRecorder(case.workers)
-        self._pairs = PairCounter(case.workers) if replication else None
+        self._recorder = LoadRecorder(self.system.workers)
+        self._pairs = PairCounter(self.system.workers) if replication else None
         self._routing_s = 0.0
 
     def add(self, chunk: Chunk) -> None:
@@ -248,8 +248,8 @@ class _Run:
         return BalanceResult(
             stream=stream,
             scheme=self.scheme.spec,
-            workers=self.case.workers,
-            sources=self.case.sources,
+            workers=self.system.workers,
+            sources=self.system.count,
             messages=messages,
             keys=counted.keys,
             loads=loads.tolist(),
@@ -261,7 +261,7 @@ class _Run:
             replication=measures.replication(counted.pairs, counted.keys),
             learned=self._learned,
             messages_per_second=(self._learned + messages) / self._routing_s,
-            remark=self.scheme.remark(loads, self.case.sources),
+            remark=self.scheme.remark(loads, self.system.count),
             checkpoint_messages=at,
             checkpoint_excesses=excesses,
         )

@@ -8,7 +8,7 @@ own count set to its share of the true loads every T messages (`probe:T`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from skewless.arguments import whole
 from skewless.compiled import allocating
 from skewless.errors import SkewlessError
-from skewless.hashing import first_choice, source_seeds
+from skewless.hashing import check_seed, first_choice, source_seeds
 from skewless.schemes import Feedback, Scheme, scheme_of
 from skewless.schemes.api import I32, TRUE_LOAD, U64, check_workers
 
@@ -24,12 +24,16 @@ SPAN = 1 << 16  # messages routed between two calls of `reserve`
 MOST_SOURCES = 10_000
 
 
-def check_sources(sources: int) -> None:
-    """Refuse no sources, and more than memory holds: a tally may take most of a megabyte."""
-    sources = whole("The number of sources", sources)
-    if not 1 <= sources <= MOST_SOURCES:
-        bound = "at least 1" if sources < 1 else f"at most {MOST_SOURCES:,}"
-        raise SkewlessError(f"The number of sources must be {bound}, not {sources:,}.")
+def check_sources(sources: SupportsIndex) -> int:
+    """The number of sources as an int; refused where there are none, or more than memory holds.
+
+    A tally may take most of a megabyte.
+    """
+    count = whole("The number of sources", sources)
+    if not 1 <= count <= MOST_SOURCES:
+        bound = "at least 1" if count < 1 else f"at most {MOST_SOURCES:,}"
+        raise SkewlessError(f"The number of sources must be {bound}, not {count:,}.")
+    return count
 
 
 def refuse_short(stream: str, scheme: Scheme) -> NoReturn:
@@ -69,17 +73,15 @@ class Sources:
     def __init__(
         self, scheme: Scheme, workers: int, sources: int, seed: int, estimate: Estimate
     ) -> None:
-        check_workers(workers)
-        check_sources(sources)
         self.scheme = scheme
-        self.workers = workers
-        self.count = sources
+        self.workers = check_workers(workers)
+        self.count = check_sources(sources)
         self.estimate = estimate
         self.sent = 0
         self._seeds = source_seeds(seed)
-        self._loads = np.zeros(workers)
+        self._loads = np.zeros(self.workers)
         self._next_plan = scheme.messages_until_replan(0)
-        self.adopt(scheme.plan(workers, seed))
+        self.adopt(scheme.plan(self.workers, check_seed(seed)))
 
     def adopt(self, plan: Any) -> None:
         """Go on under another plan, with fresh tallies and loads counted from here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skewless.errors import SkewlessError
+from skewless.errors import SkewlessError, brief
 from skewless.spec import Registry, build
 from skewless.streams.api import Chunk, Stream
 
@@ -29,7 +29,7 @@ def stream_of(stream: Stream | str) -> Stream:
     if not isinstance(stream, str):
         raise SkewlessError(
             "A stream is one of skewless.streams or a text such as "
-            f"'zipf:z=1,keys=1e4,messages=1e6', not {stream!r}."
+            f"'zipf:z=1,keys=1e4,messages=1e6', not {brief(stream)}."
         )
     return build(STREAMS, stream, "stream")
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from skewless.arguments import whole
 from skewless.compiled import inlined
 from skewless.errors import SkewlessError
 from skewless.streams import api
@@ -50,7 +51,7 @@ def unit(bits: np.uint64) -> np.float64:
 def _origin(seed: int) -> np.uint64:
     # Seeds 0, 1, 2 … must not begin at neighbouring points of one sequence.
     with np.errstate(over="ignore"):  # as Python, which need not be compiled for one number
-        mixed = _mix.py_func(np.uint64(seed & _MASK) + _STEP)
+        mixed = _mix.py_func(np.uint64(whole("A seed", seed) & _MASK) + _STEP)
         return np.uint64(_mix.py_func(mixed ^ _STEP))
 
 

@@ -240,4 +240,4 @@ COSTS: dict[str, type[Costs]] = {
 
 def costs_of(costs: Costs | str) -> Costs:
     """Costs from their object or their spec string, such as `evenly:min=1,max=64,values=64`."""
-    return costs if isinstance(costs, Costs) else build(COSTS, costs, "costs")
+    return costs if isinstance(costs, Costs) else build(COSTS, costs, "cost")
