@@ -8,6 +8,30 @@ COLUMNS = 1 << 16
 PLACES = 1 << 14
 
 
+class Own:
+    """The workers of a key, and whose turn it is."""
+
+    def __init__(self, tag, first):
+        self.tag, self.workers, self.turn = tag, [first], 0
+
+    def add(self, worker):
+        if worker not in self.workers:
+            self.workers.append(worker)
+
+    def next_four(self, loads):
+        four = [self.workers[(self.turn + i) % len(self.workers)] for i in range(4)]
+        self.turn = self.turn + 4 if self.turn + 4 < len(self.workers) else 0
+        return min(four, key=lambda worker: loads[worker])
+
+    def next_below(self, loads, full):
+        for _ in self.workers:
+            worker = self.workers[self.turn]
+            self.turn = (self.turn + 1) % len(self.workers)
+            if loads[worker] < full:
+                return worker
+        return None
+
+
 def route(scheme, keys, workers, seed, source):
     return trace(scheme, keys, [1.0] * len(keys), [1.0] * workers, workers, seed)[0]
 
@@ -21,8 +45,8 @@ def trace(scheme, keys, weights, rates, workers, seed):
     moved = {}
     out = []
     for number, (key, weight) in enumerate(zip(keys, weights, strict=True)):
-        if number % workers == 0:
-            gain *= growth**workers
+        if number % max(workers, 64) == 0:
+            gain *= growth ** max(workers, 64)
             laggard = min(range(workers), key=lambda w: loads[w])
             total = mean * workers
             message = gain * (total / messages) if total else gain
@@ -30,7 +54,6 @@ def trace(scheme, keys, weights, rates, workers, seed):
             heat = max(message, max(mean, hottest) / 4)
             cold = scheme.target * heat
             wide = 0.35 * scheme.target * mean + (0.5 + 1.5 * repaid) * message
-            level = mean + 0.5 * message
         hashed = choice_hash(key, 0, seed)
         columns = (hashed % COLUMNS, (hashed >> 16) % COLUMNS)
         held = [row.get(column, 0.0) for row, column in zip(rows, columns, strict=True)]
@@ -46,45 +69,30 @@ def trace(scheme, keys, weights, rates, workers, seed):
         grade = min(1.0, max(0.0, (logarithm(heat) - logarithm(count)) * each))
         hot = grade == 0
         ballast += added if hot else 0.0
-        full, low = mean + grade * wide, mean - (1 + grade) * wide
+        slack = grade * wide
+        full, low = mean + slack, mean - wide - slack
         order = choices(key, workers, workers, seed)
         assert order[0] == scale(hashed, workers)
-        home, own = order[0], {order[0]}
-        tag, *remembered = moved.get(hashed % PLACES, (None,))
-        known = tag == hashed >> 16 & 0xFFFFFFFF
-        if known:
-            home, own = remembered
-        near = sorted(own, key=lambda w: steps(home, w, workers))
-        seen = sorted({steps(home, w, workers)[0] for w in own})
-        seen = seen[:3] if workers <= 64 * 64 else [0]
-        lower = [w for w in near if steps(home, w, workers)[0] in seen and loads[w] < level]
-        at = worker = lower[0] if lower else home
+        place, tag = hashed % PLACES, hashed >> 32 | 1
+        known = place in moved and moved[place].tag == tag
+        at = worker = moved[place].next_four(loads) if known else order[0]
+        lagging = [w for w in order[1::-1] if max(loads[laggard], loads[w]) < low]
+        lagging = [w for w in lagging if loads[w] < loads[at]]
         if loads[laggard] < low and hot:
-            worker = laggard
-        else:
-            lagging = [w for w in order[1::-1] if loads[laggard] < low and loads[w] < low]
-            lagging = [w for w in lagging if loads[w] < loads[at]]
-            if lagging:
-                worker = lagging[0]
-            elif not lower and loads[at] >= full:
-                own_first = by_word(own, home, workers) if known else []
-                worker = next(w for w in own_first + order if loads[w] < full)
-            if known or worker != at:
-                moved[hashed % PLACES] = (hashed >> 16 & 0xFFFFFFFF, worker, own | {worker})
+            at, worker = None, laggard
+        elif lagging:
+            worker = lagging[0]
+        elif loads[at] >= mean + max(slack, message):
+            worker = moved[place].next_below(loads, full) if known else None
+            if worker is None:
+                worker = next((w for w in order if loads[w] < full), order[0])
+        if worker != at:
+            if not known:
+                moved[place] = Own(tag, order[0])
+            moved[place].add(worker)
         loads[worker] += added * (1 / rates[worker])
         out.append(worker)
     return out, loads
-
-
-def steps(home, worker, workers):
-    """How far it is from one worker to another: word by word of 64, then bit by bit."""
-    words = -(-workers // 64)
-    return (worker // 64 - home // 64) % words, (worker % 64 - home % 64) % 64
-
-
-def by_word(own, home, workers):
-    """A key's workers word by word of 64, from that of its home on; within a word by number."""
-    return sorted(own, key=lambda w: (steps(home, w, workers)[0], w))
 
 
 def same_reports(a, b):

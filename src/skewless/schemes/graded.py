@@ -2,13 +2,13 @@
 
 Every key has all workers as its choices, in an order of its own. It stays where it is until that
 worker is full for it; only if all that it has used are full does it go to the next in its order. A
-key with several workers fills up those of them that are below the mean, in turn. Around the mean
-is a band of a few messages and a part of the target. For a cold key a worker is full at the band's
-upper edge, for a hot key at the mean, and for keys between by the logarithm of their own load. So
-hot keys give way to cold ones and even out whatever those do; cold keys stay where their hash puts
-them; no key uses more workers than it must. A worker below the band is topped up: by hot keys, and
-further below also by keys that have it as their first or second choice. Nothing is planned;
-everything fades, so drift is followed.
+key with several workers takes the least loaded of the next four, in turn. Around the mean is a band
+of a few messages and a part of the target. For a cold key a worker is full at the band's upper
+edge, for a hot key at the mean, and for keys between by the logarithm of their own load; but no key
+leaves a worker that is not a message above the mean. So hot keys give way to cold ones and even out
+whatever those do; cold keys stay where their hash puts them; no key uses more workers than it must.
+A worker below the band is topped up: by hot keys, and further below also by keys that have it as
+their first or second choice. Nothing is planned; everything fades, so drift is followed.
 
 What holds for every stream and source, of its faded loads: max < mean + band + 1 message, for no
 worker beyond that is ever chosen, and one below the mean always exists. The rule, the reasons for
@@ -29,16 +29,15 @@ from skewless.errors import SkewlessError
 from skewless.hashing import choice_seeds, hash_long, least_prime, scale
 from skewless.schemes.api import F64, I64, TRUE_LOAD, U64, Feedback, Scheme, check_workers
 from skewless.schemes.parts.own_workers import (
+    Places,
     empty_places,
-    find_below,
-    keep_below,
-    keep_home,
-    next_below,
+    keep_turn,
+    least_loaded,
+    next_own,
     next_that_fits,
     own_that_fits,
     place_of,
     remember,
-    words_for,
 )
 from skewless.schemes.parts.sharing import shared_out
 from skewless.schemes.parts.sums import (
@@ -49,8 +48,9 @@ from skewless.schemes.parts.sums import (
     HEAT_BITS,
     HOTTEST,
     LAGGARD,
-    LEVEL,
+    LENGTH,
     MEAN,
+    MESSAGE,
     MESSAGES,
     SENT,
     WIDE,
@@ -69,6 +69,7 @@ ENOUGH = 0.05  # of the stream, or in proportion less
 LEAST = 0.5  # of a message is added anyway, which is what rounding leaves
 HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, makes a key hot
 PLACES = 1 << 14  # in which the workers of keys that moved are remembered
+ROUND = 64  # messages in which the band stays as it is, or one for each worker if that is more
 BLOCK = 256  # messages are hashed at a time
 _LARGEST_GAIN = 2.0**60
 
@@ -93,11 +94,9 @@ class GradedTally(NamedTuple):
     efforts: F64  # [W] 1 ÷ rate
     sums: F64  # [5] parts/sums.py
     band: F64  # [5] parts/sums.py
-    round: I64  # [2] parts/sums.py
+    round: I64  # [3] parts/sums.py
     counts: F32  # loads of keys: sketch/recent.py
-    moved: U64  # [places, …] the workers of keys that moved: parts/own_workers.py
-    below: U64  # [⌈W/64⌉] the workers below the level, as bits
-    again: U64  # [W] 1 for those that another message like their last would leave below it
+    moved: Places  # the workers of keys that moved: parts/own_workers.py
     hashes: U64  # [BLOCK] room for `route`
 
 
@@ -110,11 +109,7 @@ class GradedReport(NamedTuple):
 
 @compiled
 def _begin_round(plan: Any, tally: Any) -> None:
-    """Let everything fade, set the band, and find who is below the mean: once in W messages.
-
-    Its level is the mean half way through the round. So a worker that got its share of all rounds
-    is below it and one that is a message ahead is not, however sums were rounded.
-    """
+    """Let everything fade, set the band, and find who has the least load."""
     sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
     sums[GAIN] *= band[GROWTH]
@@ -129,11 +124,8 @@ def _begin_round(plan: Any, tally: Any) -> None:
     band[HEAT_BITS] = bits_of(heat)
     band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - bits_of(target * heat))
     band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
-    band[LEVEL] = mean + 0.5 * message
-    tally.round[LAGGARD] = find_below(tally.below, tally.loads, band[LEVEL])
-    for worker in range(tally.loads.size):
-        another = tally.loads[worker] + message * tally.efforts[worker]
-        tally.again[worker] = np.uint64(another < band[LEVEL])
+    band[MESSAGE] = message
+    tally.round[LAGGARD] = least_loaded(tally.loads)
     tally.round[SENT] = 0
 
 
@@ -164,7 +156,7 @@ def _look_further(
     is not full; else the next in its order that is not.
     """
     loads, moved, workers = tally.loads, tally.moved, plan.workers[0]
-    number = hashed & np.uint64(moved.shape[0] - 1)
+    number, _ = place_of(moved, hashed)
     first = scale(hashed, np.uint64(workers))
     second = scale(hash_long(key, plan.seeds[1]), np.uint64(workers - 1))
     second = min(second + np.int64(second >= first), workers - 1)
@@ -174,7 +166,7 @@ def _look_further(
     elif loads[first] < min(low, loads[before]):
         worker = first
     elif loads[before] >= full:
-        worker = own_that_fits(moved, loads, number, before, full) if known else np.int64(-1)
+        worker = own_that_fits(moved, loads, number, full) if known else np.int64(-1)
         if worker < 0:  # there is one, unless the message weighs nothing
             worker = next_that_fits(loads, first, second, plan.prime[0], full)
     if worker != before:
@@ -192,59 +184,48 @@ def _send(
     sums: Sums,
     now: Round,
 ) -> tuple[np.int64, Sums]:
-    """The next of the key's own workers below the mean, else where it is, unless that is full.
+    """The least loaded of the next four of the key's own workers, unless that is full.
 
     `hashed` is the hash of its first choice. What most messages need is computed without a branch:
     a wrong guess of the processor costs as much as all of it.
     """
-    loads, below = tally.loads, tally.below
+    loads, moved = tally.loads, tally.moved
     mean, messages, ballast, hottest = sums
-    workers, laggard, heat_bits, per_bit, wide, level, gain, share = now
+    workers, laggard, heat_bits, per_bit, wide, message, gain, share = now
     added = gain * weight
     mean += share * weight
     count = np.float64(add(tally.counts, hashed, added))
     grade = min(1.0, max(0.0, (heat_bits - bits_of(count)) * per_bit))
     hot = grade == 0.0
     ballast += added if hot else 0.0
+    number, known = place_of(moved, hashed)
+    own, entry = next_own(moved, loads, number)
+    keep_turn(moved, number, known, entry)
     first = np.uint64(scale(hashed, np.uint64(workers)))
-    number, known, home = place_of(tally.moved, hashed)
-    home = pick(known, home, first)
-    lower, found = next_below(tally.moved, below, number, home)
-    worker = pick(found & known, lower, home)
-    full = mean + grade * wide
+    worker = pick(known, own, first)
+    slack = grade * wide
     load = loads[worker]
-    stays = load < max(full, level)
-    # No worker lags for any key unless one does for hot ones, which is known before the grade is.
+    stays = load < mean + max(slack, message)
+    # Whether the laggard lags for hot keys is known before the grade is; for others it must too.
     if loads[laggard] < mean - wide or not stays:
-        low = mean - (1.0 + grade) * wide
+        low = mean - wide - slack
         lags = loads[laggard] < low
         if lags and hot:
             worker = laggard
-            known = False
+            remember(moved, number, hashed, np.int64(first), np.int64(worker))
         elif lags or not stays:
-            full, low = full if load >= level else level, low if lags else -np.inf
+            full, low = np.inf if stays else mean + slack, low if lags else -np.inf
             on = _look_further(plan, tally, key, hashed, known, np.int64(worker), full, low)
             worker = np.uint64(on)
         load = loads[worker]
-    # Whether the worker is still below the level was foreseen when its last message came, so the
-    # next message need not wait for the sum. Only a message of another weight proves it wrong.
-    foreseen = tally.again[worker]
-    keep_below(below, worker, foreseen)
-    more = added * tally.efforts[worker]
-    load += more
-    loads[worker] = load
-    is_below = np.uint64(load < level)
-    if is_below != foreseen:
-        keep_below(below, worker, is_below)
-    tally.again[worker] = np.uint64(load + more < level)
-    keep_home(tally.moved, number, known, worker)
+    loads[worker] = load + added * tally.efforts[worker]
     return np.int64(worker), (mean, messages + gain, ballast, max(hottest, count))
 
 
 @inlined
 def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> int:
     """The worker of a message."""
-    if tally.round[SENT] == plan.workers[0]:
+    if tally.round[SENT] == tally.round[LENGTH]:
         _begin_round(plan, tally)
     tally.round[SENT] += 1
     hashed, sums, this_round = hash_long(key, plan.seeds[0]), sums_of(tally), round_of(plan, tally)
@@ -256,7 +237,7 @@ def choose(plan: Any, tally: Any, key: np.uint64, weight: float, now: float) -> 
 @compiled
 def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) -> None:
     """`choose` for many: a block is hashed first, many keys at once."""
-    hashes, workers = tally.hashes, plan.workers[0]
+    hashes, length = tally.hashes, tally.round[LENGTH]
     alike = weights.size == 1
     one = weights[0] if alike else 1.0
     for start in range(0, keys.size, BLOCK):
@@ -265,10 +246,10 @@ def route(plan: Any, tally: Any, keys: Any, weights: Any, times: Any, out: Any) 
             hashes[i] = hash_long(keys[np.uint64(start) + i], plan.seeds[0])
         done = np.int64(0)
         while done < size:
-            if tally.round[SENT] == workers:
+            if tally.round[SENT] == length:
                 _begin_round(plan, tally)
             sent = tally.round[SENT]
-            stop = min(size, done + workers - sent)
+            stop = min(size, done + length - sent)
             tally.round[SENT] = sent + stop - done
             sums, now = sums_of(tally), round_of(plan, tally)
             for i in range(np.uint64(done), np.uint64(stop)):
@@ -290,7 +271,6 @@ def hear(plan: Any, tally: Any, worker: int, kind: int, signal: F64, now: float)
         sums[MEAN] += change / plan.workers[0]
         sums[MESSAGES] = sums[MEAN] * each
         tally.loads[worker] = load
-        keep_below(tally.below, np.uint64(worker), np.uint64(load < tally.band[LEVEL]))
 
 
 @dataclass(frozen=True)
@@ -340,16 +320,15 @@ class GradedChoices(Scheme):
         """Nothing seen; loads from the plan."""
         total = float((plan.start * plan.rates).sum())
         workers = int(plan.workers[0])
+        length = max(workers, ROUND)
         return GradedTally(
             loads=plan.start.copy(),
             efforts=1 / plan.rates,
             sums=np.array([total / workers, 1.0, total, 0.0, 0.0]),
-            band=np.array([0.0, 0.0, 0.0, 0.0, plan.growth[0] ** workers]),
-            round=np.array([0, workers]),
+            band=np.array([0.0, 0.0, 0.0, 0.0, plan.growth[0] ** length]),
+            round=np.array([0, length, length]),
             counts=recent(),
             moved=empty_places(PLACES, workers),
-            below=np.zeros(words_for(workers), np.uint64),
-            again=np.zeros(workers, np.uint64),
             hashes=np.zeros(BLOCK, np.uint64),
         )
 

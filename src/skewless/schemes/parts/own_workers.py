@@ -1,123 +1,108 @@
-"""The workers that keys have used, as bits: which of a key's own are below a level is one AND.
+"""The workers that keys have used, as lists, of which each message of a key looks at the next four.
 
-A key that left its first choice has a place of its own, with a bit for each worker that it has
-used. Beside all keys there is a bit for each worker that is below the level. Of a key's own that
-are below it, the next is taken, in a circle, so all are filled up alike. Bits come in words
-of 64 workers. With one word there is nothing to look for; with up to 64, a word of bits says in
-which of them a key has any, and the next three of these are looked at; with more, only the one
-where the key is. None of it needs a branch that the processor could not foresee, which would cost
-as much time as all the rest. A key that has workers in further words looks at all of them before
-it takes one that is not its own yet (`own_that_fits`).
+A key that left its first choice has a place of its own, with a list of the workers that it has used
+since. A message takes the least loaded of four in a row, the next message of the key the four after
+them: so all are filled alike, at the same cost for four workers as for a thousand, and without a
+branch that the processor could not foresee, which would cost as much time as all the rest. Only if
+all four are full is the whole list looked at.
 
 The places are a table without chains: the later of two keys that have the same place takes it, and
-the other is where its first choice puts it, as a key that never moved.
+the other is where its first choice puts it, as a key that never moved. Lists lie in a pool, one
+after the other. A list that has no room left moves to where there is twice as much. If the pool has
+no room left, all places are given up: keys begin again with their first choices, in the same order.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from skewless.compiled import compiled, inlined
-from skewless.compiled.bits import least_of, pick, trailing_zeros
+from skewless.compiled.bits import least_of, pick
 from skewless.hashing import next_choice, stride
-from skewless.schemes.api import F64, U64
+from skewless.schemes.api import F64, I64, U64
 
-KEY, GROUPS, OWN = range(3)  # columns: whose and where it is, words with own workers, first word
-_MOST_WORDS = 1 << 22  # of all places together: beyond some 16,000 workers there are fewer places
-_ONE, _SIX, _LAST = np.uint64(1), np.uint64(6), np.uint64(63)
-_TAG = np.uint64(0xFFFFFFFF)
-_HOME = np.uint64(31)  # bits for the worker where the key is, below those of its hash
-_HOMES = np.uint64((1 << 31) - 1)
+U32 = npt.NDArray[np.uint32]
 
-
-def words_for(workers: int) -> int:
-    """How many words have a bit for each worker."""
-    return (workers + 63) // 64
+LOOKS = 4  # of a key's own workers, by each of its messages
+SHORTEST = 8  # room of a list at first
+POOL = 1 << 18  # room of all lists, unless so many workers need more
+_KEY, _LIST = range(2)  # columns of a place
+_ONE, _HALF, _LOW = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-def empty_places(places: int, workers: int) -> U64:
-    """So many places (a power of two) that nobody has, or fewer: [places, OWN + words]."""
-    columns = OWN + words_for(workers)
-    while places * columns > _MOST_WORDS and places > 1:
-        places //= 2
-    return np.zeros((places, columns), np.uint64)
+class Places(NamedTuple):
+    """Who has used which workers.
+
+    A place's columns have two halves each: whose it is and where in the pool the list begins; and
+    how long the list is and whose turn it is in it. A list is followed by its first three once
+    more, so that there are always four in a row, and preceded by the room that it has.
+    """
+
+    keys: U64  # [places, 2]
+    pool: U32  # [room]
+    taken: I64  # [1] of the pool
+
+
+def empty_places(places: int, workers: int, room: int = POOL) -> Places:
+    """So many places (a power of two) that nobody has, and room for at least a list of all."""
+    pool = np.zeros(max(room, 8 * (workers + LOOKS)), np.uint32)
+    return Places(np.zeros((places, 2), np.uint64), pool, np.zeros(1, np.int64))
 
 
 @inlined
 def _tag_of(hashed: np.uint64) -> np.uint64:
     """Whose a place is: never 0, which is nobody's."""
-    return ((hashed >> np.uint64(16)) & _TAG) + _ONE
+    return (hashed >> _HALF) | _ONE
 
 
 @inlined
-def place_of(moved: U64, hashed: np.uint64) -> tuple[np.uint64, bool, np.uint64]:
-    """The number of the key's place, whether it is known there, and where the key is then."""
-    number = hashed & np.uint64(moved.shape[0] - 1)
-    entry = moved[number, KEY]
-    return number, entry >> _HOME == _tag_of(hashed), entry & _HOMES
+def place_of(places: Places, hashed: np.uint64) -> tuple[np.uint64, bool]:
+    """The number of the key's place, and whether it is known there."""
+    number = hashed & np.uint64(places.keys.shape[0] - 1)
+    return number, places.keys[number, _KEY] >> _HALF == _tag_of(hashed)
 
 
 @inlined
-def _rotate(bits: np.uint64, by: np.uint64) -> np.uint64:
-    return (bits >> by) | (bits << ((np.uint64(64) - by) & _LAST))
+def _less_loaded(loads: F64, one: np.uint32, other: np.uint32) -> tuple[np.uint64, float]:
+    """The less loaded of two workers, of equals the one, and its load."""
+    load, others = loads[np.uint64(one)], loads[np.uint64(other)]
+    less = others < load
+    return pick(less, np.uint64(other), np.uint64(one)), pick(less, others, load)
 
 
 @inlined
-def _own_below(
-    moved: U64, below: U64, number: np.uint64, start: np.uint64, near: np.uint64
-) -> tuple[np.uint64, np.uint64]:
-    """The first of these words, if any is left, and the key's workers in it below the level."""
-    word = (start + trailing_zeros(near)) & _LAST
-    return word, pick(near != 0, moved[number, OWN + word] & below[word], np.uint64(0))
+def next_own(places: Places, loads: F64, number: np.uint64) -> tuple[np.uint64, np.uint64]:
+    """The least loaded of a known key's next four, and what its list's column is after them."""
+    pool, entry = places.pool, places.keys[number, _LIST]
+    at, length = entry & _LOW, entry >> _HALF
+    start = (places.keys[number, _KEY] & _LOW) + at
+    first, least = _less_loaded(loads, pool[start], pool[start + _ONE])
+    third, load = _less_loaded(loads, pool[start + np.uint64(2)], pool[start + np.uint64(3)])
+    at += np.uint64(LOOKS)
+    turn = pick(at < length, at, np.uint64(0))
+    return pick(load < least, third, first), (length << _HALF) | turn
 
 
 @inlined
-def next_below(
-    moved: U64, below: U64, number: np.uint64, home: np.uint64
-) -> tuple[np.uint64, bool]:
-    """The next of a known key's own workers below the level, and whether one was found.
-
-    The order is from word to word, beginning with that of `home`, and in each word from its bit on.
-    It ends with the third word that has any.
-    """
-    word = home >> _SIX
-    if below.size == 1:
-        bits = moved[number, OWN] & below[0]
-    elif below.size <= 64:
-        near = _rotate(moved[number, GROUPS], word)
-        bits = moved[number, OWN + word] & below[word]
-        near &= near - _ONE
-        second, of_second = _own_below(moved, below, number, word, near)
-        near &= near - _ONE
-        third, of_third = _own_below(moved, below, number, word, near)
-        second, of_second = (
-            pick(of_second != 0, second, third),
-            pick(of_second != 0, of_second, of_third),
-        )
-        word, bits = pick(bits != 0, word, second), pick(bits != 0, bits, of_second)
-    else:
-        bits = moved[number, OWN + word] & below[word]
-    bit = home & _LAST
-    worker = (word << _SIX) + ((bit + trailing_zeros(_rotate(bits, bit))) & _LAST)
-    return worker, bits != 0
+def keep_turn(places: Places, number: np.uint64, known: bool, entry: np.uint64) -> None:
+    """A known key's list is as `next_own` said; where the key is not known, nothing."""
+    places.keys[number, _LIST] = pick(known, entry, places.keys[number, _LIST])
 
 
 @compiled
-def own_that_fits(
-    moved: U64, loads: F64, number: np.uint64, home: np.int64, full: float
-) -> np.int64:
-    """A known key's next worker with a load below `full`, from its word on, or −1."""
-    words = moved.shape[1] - OWN
-    word = home >> 6
-    for _ in range(words):
-        bits = moved[number, OWN + word]
-        while bits != 0:
-            worker = np.int64(64 * word) + np.int64(trailing_zeros(bits))
-            if loads[worker] < full:
-                return worker
-            bits &= bits - _ONE
-        word += 1
-        word = word if word < words else np.int64(0)
+def own_that_fits(places: Places, loads: F64, number: np.uint64, full: float) -> np.int64:
+    """A known key's next worker with a load below `full`, whose turn is over then, or −1."""
+    start, entry = places.keys[number, _KEY] & _LOW, places.keys[number, _LIST]
+    at, length = entry & _LOW, entry >> _HALF
+    for _ in range(length):
+        worker = np.int64(places.pool[start + at])
+        at = at + _ONE if at + _ONE < length else np.uint64(0)
+        if loads[worker] < full:
+            places.keys[number, _LIST] = (length << _HALF) | at
+            return worker
     return np.int64(-1)
 
 
@@ -137,48 +122,68 @@ def next_that_fits(
 
 @compiled
 def remember(
-    moved: U64, number: np.uint64, hashed: np.uint64, first: np.int64, worker: np.int64
+    places: Places, number: np.uint64, hashed: np.uint64, first: np.int64, worker: np.int64
 ) -> None:
-    """The key is with this worker now; if its place was another's, it is the key's from now on."""
-    tag = _tag_of(hashed)
-    if moved[number, KEY] >> _HOME != tag:
-        for column in range(moved.shape[1]):
-            moved[number, column] = 0
-        _own(moved, number, np.uint64(first))
-    _own(moved, number, np.uint64(worker))
-    moved[number, KEY] = (tag << _HOME) | np.uint64(worker)
-
-
-@inlined
-def _own(moved: U64, number: np.uint64, worker: np.uint64) -> None:
-    word = worker >> _SIX
-    moved[number, GROUPS] |= _ONE << (word & _LAST)
-    moved[number, OWN + word] |= _ONE << (worker & _LAST)
+    """The worker is the key's own; if its place was another's, it is the key's from now on."""
+    keys, pool = places.keys, places.pool
+    length = keys[number, _LIST] >> _HALF
+    if places.taken[0] + 2 * np.int64(length) + 4 * SHORTEST > pool.size:
+        _give_up_all(places)
+    if keys[number, _KEY] == 0:
+        keys[number, _KEY] = _room_for(places, np.int64(SHORTEST))
+    start = keys[number, _KEY] & _LOW
+    if keys[number, _KEY] >> _HALF != _tag_of(hashed):
+        keys[number, _KEY] = (_tag_of(hashed) << _HALF) | start
+        keys[number, _LIST] = np.uint64(0)
+        _append(places, number, np.uint32(first))
+    length = keys[number, _LIST] >> _HALF
+    for i in range(length):
+        if pool[start + i] == np.uint32(worker):
+            return
+    _append(places, number, np.uint32(worker))
 
 
 @compiled
-def find_below(below: U64, loads: F64, level: float) -> int:
-    """Set the bits of the workers below the level; the one with the least load, of equals first."""
-    for word in range(below.size):
-        bits = np.uint64(0)
-        for place in range(min(64, loads.size - 64 * word)):
-            bits |= np.uint64(loads[64 * word + place] < level) << np.uint64(place)
-        below[word] = bits
-    lowest, least = 0, least_of(loads)
-    while loads[lowest] != least:
-        lowest += 1
-    return lowest
+def _append(places: Places, number: np.uint64, worker: np.uint32) -> None:
+    """Put a worker at the end of a list, and the list's first three behind it."""
+    keys, pool = places.keys, places.pool
+    start, entry = keys[number, _KEY] & _LOW, keys[number, _LIST]
+    length = entry >> _HALF
+    room = np.uint64(pool[start - _ONE])
+    if length + np.uint64(LOOKS) > room:
+        before, start = start, _room_for(places, 2 * np.int64(room))
+        for i in range(length):
+            pool[start + i] = pool[before + i]
+        keys[number, _KEY] = (keys[number, _KEY] & ~_LOW) | start
+    pool[start + length] = worker
+    length += _ONE
+    for i in range(np.uint64(LOOKS - 1)):
+        pool[start + length + i] = pool[start + i]
+    keys[number, _LIST] = (length << _HALF) | (entry & _LOW)
 
 
 @inlined
-def keep_home(moved: U64, number: np.uint64, known: bool, worker: np.uint64) -> None:
-    """A known key is with this worker now, which is its own; where it is not known, nothing."""
-    entry = moved[number, KEY]
-    moved[number, KEY] = pick(known, (entry & ~_HOMES) | worker, entry)
+def _room_for(places: Places, room: np.int64) -> np.uint64:
+    """Where in the pool a list with so much room may begin."""
+    start = np.uint64(places.taken[0] + 1)
+    places.pool[start - _ONE] = np.uint32(room)
+    places.taken[0] += room + 1
+    return start
 
 
 @inlined
-def keep_below(below: U64, worker: np.uint64, is_below: np.uint64) -> None:
-    """Set or clear, by 1 or 0, the bit of a worker whose load has changed."""
-    word, place = worker >> _SIX, worker & _LAST
-    below[word] = (below[word] & ~(_ONE << place)) | (is_below << place)
+def _give_up_all(places: Places) -> None:
+    """All keys are as if they had never moved."""
+    for number in range(places.keys.shape[0]):
+        places.keys[number, _KEY] = 0
+        places.keys[number, _LIST] = 0
+    places.taken[0] = 0
+
+
+@compiled
+def least_loaded(loads: F64) -> int:
+    """The worker with the least load, of equals the first."""
+    worker, least = 0, least_of(loads)
+    while loads[worker] != least:
+        worker += 1
+    return worker

@@ -15,9 +15,10 @@ from skewless.compiled import inlined
 # What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
 MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
 # What `band` holds for a round: the bits of a hot key's load, the grade of one bit, the band's half
-# width, the mean half way through the round, and by how much the gain grows from each to the next.
-HEAT_BITS, GRADE, WIDE, LEVEL, GROWTH = range(5)
-LAGGARD, SENT = range(2)  # in `round`: the worker with the least load at its start, messages since
+# width, a message of mean cost, and by how much the gain grows from each round to the next.
+HEAT_BITS, GRADE, WIDE, MESSAGE, GROWTH = range(5)
+# What `round` holds: the worker with the least load at its start, messages since, messages in all.
+LAGGARD, SENT, LENGTH = range(3)
 Sums = tuple[float, float, float, float]  # mean, messages, ballast, hottest
 # Workers, the laggard, the band as above, the gain, and by how much a message raises the mean.
 Round = tuple[np.int64, np.uint64, float, float, float, float, float, float]
@@ -47,6 +48,6 @@ def keep_sums(tally: Any, sums: Sums) -> None:
 def round_of(plan: Any, tally: Any) -> Round:
     """What stays as it is for a round."""
     band, laggard = tally.band, np.uint64(tally.round[LAGGARD])
-    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[LEVEL]
+    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[MESSAGE]
     workers, gain = plan.workers[0], tally.sums[GAIN]
     return workers, laggard, *facts, gain, gain / workers
