@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -121,7 +122,7 @@ class Plan:
 
 
 def _check_path(path: Any) -> None:
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | os.PathLike):
         raise SkewlessError(f"A plan is kept in a file, of which this is not the path: {path!r}.")
 
 
