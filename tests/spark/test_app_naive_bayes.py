@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import PurePath
 
 import numpy as np
 import pyarrow as pa
@@ -179,6 +180,10 @@ def test_a_model_shows_what_it_is_of_on_one_line(spark):
     df = spark.createDataFrame([("c", "v"), ("d", "v"), ("d", "w")], "l string, a string")
     shown = "NaiveBayesModel(categorical: 2 classes by a, learned from 3 rows)"
     assert repr(NaiveBayes("l", ["a"]).fit(df, workers=2)) == shown
+
+
+def test_the_folder_of_a_learner_may_be_named_by_any_kind_of_path(tmp_path):
+    assert NaiveBayes("l", ["a"]).learner(PurePath(tmp_path)).model() is None
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,19 @@ def test_a_plan_learned_with_a_hint_says_why_it_leaves_the_join_to_spark(tables)
     assert "because Spark brings all rows of one side to all" in pairs.describe()
 
 
+@pytest.mark.connect
+@pytest.mark.parametrize("how", ["left_semi", "left_anti"])
+def test_a_hint_within_the_left_side_says_nothing_of_a_join_that_only_filters(spark, tables, how):
+    small = spark.range(1000).selectExpr("cast(id as int) as x", "id as z")
+    left, right = tables[0].join(F.broadcast(small), "x"), tables[1]
+    plan = learn_join(left, right, "k", how)
+    joined = join(left, right, "k", how, plan=plan)
+    assert "__skewless" in explained(joined)
+    assert_same(joined, left.join(right, "k", how))
+    hinted = join(left, F.broadcast(right), "k", how, plan=plan)
+    assert "__skewless" not in explained(hinted)
+
+
 @pytest.mark.parametrize("hint", ["merge", "shuffle_hash"])
 def test_other_hints_hold_in_the_join_with_cells(tables, plan, hint):
     left, right = tables

@@ -89,6 +89,11 @@ def test_a_plan_goes_through_a_file_unchanged(plan, tmp_path):
         JoinPlan.load(tmp_path / "nothing.json")
     with pytest.raises(SkewlessError, match="cannot be written"):
         plan.save(tmp_path / "nowhere" / "plan.json")
+    for nothing in (None, 3):
+        with pytest.raises(SkewlessError, match="A plan is kept in a file"):
+            JoinPlan.load(nothing)
+        with pytest.raises(SkewlessError, match="A plan is kept in a file"):
+            plan.save(nothing)
 
 
 def test_a_plan_shows_itself_in_a_notebook(plan, tables):

@@ -7,6 +7,7 @@ import threading
 import time
 import urllib.request
 from collections import Counter
+from pathlib import PurePath
 from types import SimpleNamespace
 
 import numpy as np
@@ -165,6 +166,13 @@ def test_an_endpoint_is_off_by_default_and_a_taken_port_is_refused():
 def test_a_log_in_no_folder_is_refused(tmp_path):
     with pytest.raises(SkewlessError, match="make the folder first"):
         Observer(log=tmp_path / "nothing" / "log")
+
+
+def test_a_log_may_be_named_by_any_kind_of_path(df, tmp_path):
+    observer = Observer(log=PurePath(tmp_path / "log"))
+    group(df, "w", "key", 2, observer=observer).fold(folds.count()).collect()
+    assert len(observer.records()) == 1
+    assert len((tmp_path / "log").read_text().splitlines()) == 1
 
 
 def test_a_frame_without_a_session_and_a_timeout_that_is_no_number_are_refused():

@@ -1,6 +1,7 @@
 """A plan is an object: shown, kept in a file, and handed over in place of a scheme."""
 
 from contextlib import suppress
+from pathlib import PurePath
 
 import numpy as np
 import pytest
@@ -84,6 +85,12 @@ def test_bare_arrays_still_work_for_one_release(rows):
     with pytest.warns(DeprecationWarning, match="A plan is an object now"):
         routed = route(rows, "w", "partial", 4, plan=scheme_of("partial").plan(4, 0))
     assert routed.count() == 3000
+
+
+def test_a_file_may_be_named_by_any_kind_of_path(rows, tmp_path):
+    plan, file = learn(rows, "w", "d-choices", 4), PurePath(tmp_path / "plan")
+    plan.save(file)
+    assert Plan.load(file).scheme == plan.scheme
 
 
 def test_a_damaged_or_foreign_file_is_one_sentence(rows, tmp_path):

@@ -39,7 +39,7 @@ class LearningFolder:
 
     def __init__(self, folder: str, facts: dict[str, Any]) -> None:
         """`facts` say what is learned; a folder with others is refused."""
-        if not isinstance(folder, str | Path) or not str(folder).strip():
+        if not isinstance(folder, str | os.PathLike) or not str(folder).strip():
             raise SkewlessError(f"A learner keeps what it knows in a folder, not in {folder!r}.")
         if Path(folder).exists() and not Path(folder).is_dir():
             raise SkewlessError(f"'{folder}' is a file: give a learner a folder.")

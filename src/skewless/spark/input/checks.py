@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -307,3 +308,9 @@ def make_plan(
 def _planned_workers(plan: Any) -> int:
     """Plans say it, but for that of full-knowledge, which is nothing but a number per worker."""
     return int(plan.workers[0]) if "workers" in plan._fields else int(plan[0].size)
+
+
+def check_plan_path(path: Any) -> None:
+    """Refuse what is no path where a plan is written or read."""
+    if not isinstance(path, str | os.PathLike):
+        raise SkewlessError(f"A plan is kept in a file, of which this is not the path: {path!r}.")

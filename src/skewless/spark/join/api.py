@@ -79,7 +79,7 @@ def join(
     batch = as_batch(left, right, keys, how) if streaming and not both_stream else outcome
     asked = (plan is not None or streaming or kind.has_doubts) and not both_stream
     words = explained(batch) if asked and not keys.plain else ""
-    unkeyed = why_keys_do_not_matter(words)
+    unkeyed = why_keys_do_not_matter(words, kind)
     if plan is not None:
         plan = plan.for_join(kind, distinct=not keys.conditions and not right.isStreaming)
     if both_stream:
@@ -236,7 +236,7 @@ def _learned(
         return _uncounted(keys, kind, partitions, choices, keys.plain)
     expected, plain = expected_of(*keys_of(left, right, keys)), ""
     if unasked is not None and may_leave_keys(left, expected):
-        plain = why_keys_do_not_matter(explained(unasked))
+        plain = why_keys_do_not_matter(explained(unasked), kind)
         if plain and not counts:
             return _uncounted(keys, kind, partitions, choices, plain)
     weight = choices.result_weight

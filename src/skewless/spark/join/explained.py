@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 from skewless.spark.input.checks import free_name
 from skewless.spark.input.version import answer_of
 from skewless.spark.join.keys import JoinKeys
+from skewless.spark.join.kinds import Kind
 
 # Spark leaves fields of wide tables out of its words, and ends those of long plans early.
 _SHOWN = {
@@ -30,8 +31,9 @@ _UNREPEATABLE = re.compile(
     r"|current_time)\("
     r"|\bRowFrame\b|\bSample\b|\bGlobalLimit\b|\bLocalLimit\b|\bOffset\b|\bTail\b"
 )
-# The join that stands first in a tree of operators, and all that is said of it.
+# A join in a tree of operators, and all that is said of it.
 _JOIN = re.compile(r"^[ :+\-]*(?:\*\(\d+\) )?(\w*Join|CartesianProduct)\b(.*)$", re.MULTILINE)
+_FILTERS = re.compile(r"\bLeft(?:Semi|Anti)\b")
 _HINT = re.compile(r"(?:left|right)Hint=\(strategy=(\w+)\)")
 _PHYSICAL = "== Physical Plan =="
 _ENDLESS = 1 << 60  # rows that Spark takes for too many to broadcast
@@ -73,14 +75,14 @@ def is_repeatable(words: str) -> bool:
     return bool(words) and not _UNREPEATABLE.search(words)
 
 
-def why_keys_do_not_matter(words: str) -> str:
+def why_keys_do_not_matter(words: str, kind: Kind) -> str:
     """Why Spark itself sends no row of this join where its key belongs, or "".
 
     Spark decides so by hints of the user and by what it knows of the tables' sizes. It also does so
     for want of anything better where a key is a constant, which cells make a join of keys again.
     """
     logical, _, physical = words.partition("== Optimized Logical Plan ==")[2].partition(_PHYSICAL)
-    joined, done = _JOIN.search(logical), _JOIN.search(physical)
+    joined, done = _first_join(logical, kind), _first_join(physical, kind)
     if joined is None or done is None:
         return ""
     hints, operator = _HINT.findall(joined[2]), done[1]
@@ -91,3 +93,12 @@ def why_keys_do_not_matter(words: str) -> str:
         side = "left" if re.search(r"\bBuildLeft\b", done[2]) else "right"
         return f"Spark broadcasts the {side} side (as a hint asks, or because it is small)"
     return ""
+
+
+def _first_join(tree: str, kind: Kind) -> re.Match[str] | None:
+    """The join itself, which stands above those of its sides.
+
+    But for a join that only filters: Spark does it below another join of the left side if it can.
+    """
+    joins = _JOIN.finditer(tree)
+    return next((join for join in joins if not kind.filters or _FILTERS.search(join[2])), None)

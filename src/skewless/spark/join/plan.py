@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skewless.errors import SkewlessError
+from skewless.spark.input.checks import check_plan_path
 from skewless.spark.join.damage import checked
 from skewless.spark.join.describe import describe, facts_of
 from skewless.spark.join.grid import Layout, Pieces, arrange
@@ -148,6 +149,7 @@ class JoinPlan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file, as JSON."""
+        check_plan_path(path)
         try:
             Path(path).write_text(self.to_json())
         except OSError as error:
@@ -158,6 +160,7 @@ class JoinPlan:
     @classmethod
     def load(cls, path: str | Path) -> JoinPlan:
         """Read a plan from a file."""
+        check_plan_path(path)
         try:
             text = Path(path).read_text()
         except OSError as error:

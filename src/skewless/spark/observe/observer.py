@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import json
 import logging
+import os
 import threading
 import time
 from collections import deque
@@ -110,7 +111,7 @@ class Observer:
         self._asking: threading.Thread | None = None
         self._closed = False  # then only what is asked for is awaited
         self._live: LivePage | None = None
-        if not isinstance(log, str | Path | None):
+        if not isinstance(log, str | os.PathLike | None):
             raise SkewlessError(f"The log is the path of a file, not {log!r}.")
         self._log = None if log is None else Path(log)
         if self._log is not None:

@@ -14,7 +14,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import check_seed
 from skewless.schemes import Scheme, scheme_of
 from skewless.schemes.api import F64, Arrays
-from skewless.spark.input.checks import check_scheme, make_plan, worker_count
+from skewless.spark.input.checks import check_plan_path, check_scheme, make_plan, worker_count
 from skewless.spark.report.codec import UnreadableError, facts_of, pack, unpack
 from skewless.spark.routing.costs import capacities_of, check_count
 from skewless.spark.routing.shown import table_of
@@ -92,7 +92,7 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan to a file of arrays; reading it back runs no code."""
-        _check_path(path)
+        check_plan_path(path)
         try:
             Path(path).write_bytes(self._packed())
         except OSError as error:
@@ -103,7 +103,7 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> Plan:
         """Read a plan from a file."""
-        _check_path(path)
+        check_plan_path(path)
         try:
             data = Path(path).read_bytes()
             facts = facts_of(data)
@@ -118,11 +118,6 @@ class Plan:
             raise SkewlessError(f"The plan '{path}' is {why}: learn it again.") from None
         about = (tuple(facts["key"]), facts["messages"], facts["sample"])
         return cls(scheme, facts["workers"], facts["seed"], *about, arrays)
-
-
-def _check_path(path: Any) -> None:
-    if not isinstance(path, str | Path):
-        raise SkewlessError(f"A plan is kept in a file, of which this is not the path: {path!r}.")
 
 
 class Chosen(NamedTuple):
