@@ -18,7 +18,9 @@ SETTINGS: dict[str, tuple[float, float, float]] = {
     "ENOUGH": (1e-9, 0.025, 0.1),
     "HOT": (1e9, 1 / 8, 1 / 2),
     "half_life": (1e7, 4_000.0, 16_000.0),
+    "PATIENCE": (0.0, 0.5, 2.0),
     "LEAST": (0.0, 0.25, 1.0),
+    "ROUND": (1, 32, 128),
     "PLACES": (1, 1 << 13, 1 << 15),
 }
 CHANGES = ("removed", "halved", "doubled")

@@ -300,6 +300,16 @@ def test_dividing_down_changes_no_route():
     assert out.tolist() == naive.route(scheme, keys.tolist(), 10, 0, 0)
 
 
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_a_half_life_far_shorter_than_a_round_leaves_all_loads_finite(workers):
+    keys = bursts(7, 20_000, 0.3)
+    scheme = GradedChoices(half_life=1)  # with one worker, the gain grows by 2⁶⁴ in a round
+    out, tally = weighted(scheme, scheme.plan(workers, 0), keys, np.ones(keys.size))
+    assert np.isfinite(tally.loads).all()
+    assert np.isfinite(tally.counts).all()
+    within_the_bound(scheme, out[:2_000].tolist(), workers)
+
+
 @pytest.mark.parametrize(
     "parameters", [{"target": 0}, {"target": 1.5}, {"half_life": 0}, {"half_life": 1e9}]
 )

@@ -12,7 +12,7 @@ their first or second choice. Nothing is planned; everything fades, so drift is 
 
 What holds for every stream and source, of its faded loads: max < mean + band + 1 message, for no
 worker beyond that is ever chosen, and one below the mean always exists. The rule, the reasons for
-its five constants and the proof are in docs/graded.md.
+its six constants and the proof are in docs/graded.md.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ from skewless.schemes.parts.sums import (
     LAGGARD,
     LENGTH,
     MEAN,
-    MESSAGE,
     MESSAGES,
+    PATIENT,
     SENT,
     WIDE,
     Round,
@@ -67,10 +67,12 @@ AIM = 0.35  # of the target is the band's half width: the rest is for messages a
 FEW = 1.5  # messages are added to it, which are nothing later, if there is ballast to repay them:
 ENOUGH = 0.05  # of the stream, or in proportion less
 LEAST = 0.5  # of a message is added anyway, which is what rounding leaves
+PATIENCE = 1.0  # messages above the mean is a worker before any key leaves it
 HOT = 1 / 4  # of the mean load, or of the hottest key's load if that is more, makes a key hot
 PLACES = 1 << 14  # in which the workers of keys that moved are remembered
 ROUND = 64  # messages in which the band stays as it is, or one for each worker if that is more
 BLOCK = 256  # messages are hashed at a time
+_AHEAD = max(LEAST + FEW, PATIENCE) + 1.0  # messages, at most, is a worker above the band's part
 _LARGEST_GAIN = 2.0**60
 
 
@@ -113,7 +115,7 @@ def _begin_round(plan: Any, tally: Any) -> None:
     sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
     sums[GAIN] *= band[GROWTH]
-    if sums[GAIN] > _LARGEST_GAIN:
+    while sums[GAIN] > _LARGEST_GAIN:
         _divide_down(tally, _LARGEST_GAIN)
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
     repaid = 0.0
@@ -124,7 +126,7 @@ def _begin_round(plan: Any, tally: Any) -> None:
     band[HEAT_BITS] = bits_of(heat)
     band[GRADE] = 1.0 / max(1.0, band[HEAT_BITS] - bits_of(target * heat))
     band[WIDE] = AIM * target * mean + (LEAST + FEW * repaid) * message
-    band[MESSAGE] = message
+    band[PATIENT] = PATIENCE * message
     tally.round[LAGGARD] = least_loaded(tally.loads)
     tally.round[SENT] = 0
 
@@ -191,7 +193,7 @@ def _send(
     """
     loads, moved = tally.loads, tally.moved
     mean, messages, ballast, hottest = sums
-    workers, laggard, heat_bits, per_bit, wide, message, gain, share = now
+    workers, laggard, heat_bits, per_bit, wide, patient, gain, share = now
     added = gain * weight
     mean += share * weight
     count = np.float64(add(tally.counts, hashed, added))
@@ -205,7 +207,7 @@ def _send(
     worker = pick(known, own, first)
     slack = grade * wide
     load = loads[worker]
-    stays = load < mean + max(slack, message)
+    stays = load < mean + max(slack, patient)
     # Whether the laggard lags for hot keys is known before the grade is; for others it must too.
     if loads[laggard] < mean - wide or not stays:
         low = mean - wide - slack
@@ -351,8 +353,7 @@ class GradedChoices(Scheme):
         `mean` is its messages per worker, each of weight 1; the result is a part of it.
         docs/graded.md has the proof.
         """
-        few = LEAST + FEW + 1
-        return AIM * self.target + few / mean + few * math.log(2) / self._half_life(workers)
+        return AIM * self.target + _AHEAD / mean + _AHEAD * math.log(2) / self._half_life(workers)
 
     def _half_life(self, workers: int) -> float:
         """In renewals, each of a message per worker."""
@@ -368,11 +369,11 @@ class GradedChoices(Scheme):
         if room <= 0:
             half_life = self._half_life(loads.size)
             why = f"a half-life of {half_life:g} messages per worker is too short for it."
-        elif (LEAST + FEW + 1) / room < each:
+        elif _AHEAD / room < each:
             why = "probing changed the loads that its sources go by."
         else:
             why = (
                 f"a source sends each worker {each:.0f} messages, and the target is sure only from "
-                f"about {(LEAST + FEW + 1) / room:.0f} on."
+                f"about {_AHEAD / room:.0f} on."
             )
         return f"max/mean is {1 + uneven:.4g}, above the target of {1 + self.target:g}: {why}"

@@ -15,8 +15,9 @@ from skewless.compiled import inlined
 # What `sums` holds: faded loads, but for the gain, which is what a message of weight 1 adds now.
 MEAN, GAIN, MESSAGES, BALLAST, HOTTEST = range(5)
 # What `band` holds for a round: the bits of a hot key's load, the grade of one bit, the band's half
-# width, a message of mean cost, and by how much the gain grows from each round to the next.
-HEAT_BITS, GRADE, WIDE, MESSAGE, GROWTH = range(5)
+# width, how far above the mean a worker is before a key leaves it, and by how much the gain grows
+# from each round to the next.
+HEAT_BITS, GRADE, WIDE, PATIENT, GROWTH = range(5)
 # What `round` holds: the worker with the least load at its start, messages since, messages in all.
 LAGGARD, SENT, LENGTH = range(3)
 Sums = tuple[float, float, float, float]  # mean, messages, ballast, hottest
@@ -48,6 +49,6 @@ def keep_sums(tally: Any, sums: Sums) -> None:
 def round_of(plan: Any, tally: Any) -> Round:
     """What stays as it is for a round."""
     band, laggard = tally.band, np.uint64(tally.round[LAGGARD])
-    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[MESSAGE]
+    facts = band[HEAT_BITS], band[GRADE], band[WIDE], band[PATIENT]
     workers, gain = plan.workers[0], tally.sums[GAIN]
     return workers, laggard, *facts, gain, gain / workers
