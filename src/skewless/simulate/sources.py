@@ -27,7 +27,7 @@ MOST_SOURCES = 10_000
 def check_sources(sources: SupportsIndex) -> int:
     """The number of sources as an int; refused where there are none, or more than memory holds.
 
-    A tally may take most of a megabyte.
+    A tally may take two megabytes.
     """
     count = whole("The number of sources", sources)
     if not 1 <= count <= MOST_SOURCES:
