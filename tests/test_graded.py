@@ -10,7 +10,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import loops
 from skewless.schemes.graded import PLACES, GradedChoices
-from skewless.schemes.parts.own_workers import LOOKS, empty_places, remember
+from skewless.schemes.parts.own_workers import LOOKS, POOL, empty_places, remember
 from skewless.schemes.parts.sums import GAIN
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
@@ -159,6 +159,20 @@ def lists(places):
         assert start + length + LOOKS - 1 <= int(places.taken[0])
         found[int(number)] = own
     return found
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5, 8, 9])
+@pytest.mark.parametrize("room", [1, POOL])
+def test_every_place_leads_to_workers_even_if_nobody_has_it(workers, room):
+    """Nothing else keeps a message's look at them within the loads."""
+    keys = bursts(7, 5_000, 0.3)
+    scheme = GradedChoices()
+    plan = scheme.plan(workers, 0)
+    moved = empty_places(PLACES, workers, room)
+    tally = scheme.tally(plan, 0)._replace(moved=moved)
+    scheme.send(plan, tally, keys, np.zeros(keys.size), np.empty(keys.size, np.int32))
+    starts = (moved.keys & np.uint64(0xFFFFFFFF)).sum(axis=1).astype(np.int64)
+    assert moved.pool[starts[:, None] + np.arange(LOOKS)].max() < workers
 
 
 @pytest.mark.parametrize("workers", [2, 20, 500])
