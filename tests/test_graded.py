@@ -10,7 +10,7 @@ from skewless.errors import SkewlessError
 from skewless.hashing import identities
 from skewless.schemes import loops
 from skewless.schemes.graded import PLACES, GradedChoices
-from skewless.schemes.parts.own_workers import LOOKS, POOL, empty_places, remember
+from skewless.schemes.parts.own_workers import LOOKS, POOL, empty_places, least_loaded, remember
 from skewless.schemes.parts.sums import GAIN
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
@@ -193,6 +193,11 @@ def test_lists_stay_whole_when_they_move_to_more_room_and_when_all_are_given_up(
         assert lists(places) == {number: own for number, (_, own) in expected.items()}
         assert places.taken[0] <= places.pool.size
     assert given_up
+
+
+@pytest.mark.parametrize("load", [np.nan, -np.nan, np.inf])
+def test_the_least_loaded_is_a_worker_even_if_loads_are_not_numbers(load):
+    assert 0 <= least_loaded.py_func(np.full(3, load)) < 3  # as it is written: bounds are checked
 
 
 def test_keys_whose_lists_were_given_up_are_even_all_the_same():

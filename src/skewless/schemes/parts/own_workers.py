@@ -184,8 +184,8 @@ def _give_up_all(places: Places) -> None:
 
 @compiled
 def least_loaded(loads: F64) -> int:
-    """The worker with the least load, of equals the first."""
+    """The worker with the least load, of equals the first; the last, if no load is a number."""
     worker, least = 0, least_of(loads)
-    while loads[worker] != least:
+    while loads[worker] != least and worker + 1 < loads.size:
         worker += 1
     return worker
