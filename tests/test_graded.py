@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
-from skewless.schemes import loops
+from skewless.schemes import Feedback, loops
 from skewless.schemes.graded import PLACES, GradedChoices
 from skewless.schemes.parts.own_workers import LOOKS, POOL, empty_places, least_loaded, remember
 from skewless.schemes.parts.sums import GAIN
@@ -317,6 +317,16 @@ def test_dividing_down_changes_no_route():
     out, tally = weighted(scheme, scheme.plan(10, 0), keys, np.ones(keys.size))
     assert tally.sums[GAIN] < 2.0**60
     assert out.tolist() == naive.route(scheme, keys.tolist(), 10, 0, 0)
+
+
+def test_the_gain_stays_small_where_a_round_is_many_half_lives():
+    keys = bursts(3, 20_000, 0.3)
+    scheme = GradedChoices(half_life=1)  # with one worker the gain grows by 2⁶⁴ in a round
+    plan = scheme.plan(1, 0)
+    _, tally = weighted(scheme, plan, keys, np.ones(keys.size))
+    assert tally.sums[GAIN] <= 2.0**60
+    following = scheme.replan(plan, scheme.report(plan, tally), Feedback.none(1))
+    assert following.start.tolist() == [0]
 
 
 @pytest.mark.parametrize(

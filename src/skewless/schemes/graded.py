@@ -113,7 +113,7 @@ def _begin_round(plan: Any, tally: Any) -> None:
     sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
     sums[GAIN] *= band[GROWTH]
-    if sums[GAIN] > _LARGEST_GAIN:
+    while sums[GAIN] > _LARGEST_GAIN:  # it may have passed it twice: a round may be many half-lives
         _divide_down(tally, _LARGEST_GAIN)
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
     repaid = 0.0
