@@ -329,6 +329,16 @@ def test_the_gain_stays_small_where_a_round_is_many_half_lives():
     assert following.start.tolist() == [0]
 
 
+@pytest.mark.parametrize("weight", [0.5, 0.25, 0.125])
+def test_loads_may_fade_to_the_least_float_there_is(weight):
+    scheme = GradedChoices(half_life=1)
+    weights = np.zeros(1_300)
+    weights[:64] = weight
+    out, tally = weighted(scheme, scheme.plan(1, 0), np.zeros(1_300, np.uint64), weights)
+    assert not out.any()
+    assert 0 <= tally.loads[0] < 1e-300
+
+
 @pytest.mark.parametrize(
     "parameters", [{"target": 0}, {"target": 1.5}, {"half_life": 0}, {"half_life": 1e9}]
 )

@@ -117,7 +117,7 @@ def _begin_round(plan: Any, tally: Any) -> None:
         _divide_down(tally, _LARGEST_GAIN)
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
     repaid = 0.0
-    if total > 0:
+    if ENOUGH * total > 0 and sums[MESSAGES] > 0:  # neither may have faded to the least of floats
         message *= total / sums[MESSAGES]
         repaid = min(1.0, sums[BALLAST] / (ENOUGH * total))
     heat = max(message, HOT * max(mean, sums[HOTTEST]))
