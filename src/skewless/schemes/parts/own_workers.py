@@ -138,11 +138,20 @@ def remember(
         keys[number, _KEY] = (_tag_of(hashed) << _HALF) | start
         keys[number, _LIST] = np.uint64(0)
         _append(places, number, np.uint32(first))
-    length = keys[number, _LIST] >> _HALF
+        named = worker == first
+    else:
+        named = _names(pool, start, keys[number, _LIST] >> _HALF, np.uint32(worker))
+    if not named:
+        _append(places, number, np.uint32(worker))
+
+
+@inlined
+def _names(pool: U32, start: np.uint64, length: np.uint64, worker: np.uint32) -> bool:
+    """Whether a list has a worker: all are compared, for that way it takes many at a time."""
+    times = np.uint32(0)
     for i in range(length):
-        if pool[start + i] == np.uint32(worker):
-            return
-    _append(places, number, np.uint32(worker))
+        times += np.uint32(pool[start + i] == worker)
+    return times != np.uint32(0)
 
 
 @compiled
