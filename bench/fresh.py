@@ -205,9 +205,14 @@ def half(name: str) -> str:
 def keys_of(name: str) -> np.ndarray:
     """The identities of a stream's keys; none where this machine has nothing to make it of."""
     if name in GENERATED:
-        return identities(GENERATED[name](np.random.default_rng(zlib.crc32(name.encode()))))
-    read: Iterable[Any] = islice(REAL[name](), MOST)
-    return identities(list(read) or np.empty(0, np.int64))
+        return keys_from(GENERATED[name](np.random.default_rng(zlib.crc32(name.encode()))))
+    return keys_from(islice(REAL[name](), MOST))
+
+
+def keys_from(values: Iterable[Any]) -> np.ndarray:
+    """The identities of values."""
+    drawn = values if isinstance(values, np.ndarray) else list(values)
+    return identities(drawn if len(drawn) else np.empty(0, np.int64))
 
 
 def streams(part: str) -> Iterator[tuple[str, np.ndarray]]:

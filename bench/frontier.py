@@ -2,6 +2,7 @@
 
     python bench/frontier.py DATA [--more name=SPEC …]               real streams
     python bench/frontier.py --fresh judge                           streams made here, see fresh.py
+    python bench/frontier.py --fresh further                         others, see further.py
     python bench/frontier.py --ablate [--seeds 2]                    which constants matter
 
 Unevenness is the worst over the seeds, replication the mean. Constants are only ever chosen on the
@@ -16,6 +17,7 @@ import numpy as np
 from rich.console import Console
 
 import fresh
+import further
 from ablate import Outcome, ablated, excess_ratio, met
 from skewless.report.tables import table
 from skewless.simulate.replication import PairCounter
@@ -100,14 +102,15 @@ def main():
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--more", nargs="*", default=[], metavar="NAME=SPEC")
-    parser.add_argument("--fresh", choices=("choose", "judge", "both"))
+    parser.add_argument("--fresh", choices=("choose", "judge", "both", "further"))
     parser.add_argument("--ablate", action="store_true")
     options = parser.parse_args()
     if options.ablate:
         streams = [(name, keys[:MOST_ABLATED]) for name, keys in fresh.streams("choose")]
         ablate(streams, options.seeds)
     elif options.fresh:
-        compare(fresh.streams(options.fresh), options.seeds)
+        part = options.fresh
+        compare(further.streams() if part == "further" else fresh.streams(part), options.seeds)
     else:
         compare(read(options.folder, options.more), options.seeds)
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import skewless
 from skewless.errors import SkewlessError
 from skewless.hashing import identities
-from skewless.schemes import loops
+from skewless.schemes import Feedback, loops
 from skewless.schemes.graded import PLACES, GradedChoices
-from skewless.schemes.parts.own_workers import LOOKS, empty_places, remember
+from skewless.schemes.parts.own_workers import LOOKS, POOL, empty_places, least_loaded, remember
 from skewless.schemes.parts.sums import GAIN
 from skewless.simulate.balance import Case, balance_all
 from skewless.simulate.queue.run import Cluster, queue
@@ -161,6 +161,20 @@ def lists(places):
     return found
 
 
+@pytest.mark.parametrize("workers", [1, 2, 5, 8, 9])
+@pytest.mark.parametrize("room", [1, POOL])
+def test_every_place_leads_to_workers_even_if_nobody_has_it(workers, room):
+    """Nothing else keeps a message's look at them within the loads."""
+    keys = bursts(7, 5_000, 0.3)
+    scheme = GradedChoices()
+    plan = scheme.plan(workers, 0)
+    moved = empty_places(PLACES, workers, room)
+    tally = scheme.tally(plan, 0)._replace(moved=moved)
+    scheme.send(plan, tally, keys, np.zeros(keys.size), np.empty(keys.size, np.int32))
+    starts = (moved.keys & np.uint64(0xFFFFFFFF)).sum(axis=1).astype(np.int64)
+    assert moved.pool[starts[:, None] + np.arange(LOOKS)].max() < workers
+
+
 @pytest.mark.parametrize("workers", [2, 20, 500])
 def test_lists_stay_whole_when_they_move_to_more_room_and_when_all_are_given_up(workers):
     rng = np.random.default_rng(workers)
@@ -179,6 +193,11 @@ def test_lists_stay_whole_when_they_move_to_more_room_and_when_all_are_given_up(
         assert lists(places) == {number: own for number, (_, own) in expected.items()}
         assert places.taken[0] <= places.pool.size
     assert given_up
+
+
+@pytest.mark.parametrize("load", [np.nan, -np.nan, np.inf])
+def test_the_least_loaded_is_a_worker_even_if_loads_are_not_numbers(load):
+    assert 0 <= least_loaded.py_func(np.full(3, load)) < 3  # as it is written: bounds are checked
 
 
 def test_keys_whose_lists_were_given_up_are_even_all_the_same():
@@ -308,6 +327,26 @@ def test_a_half_life_far_shorter_than_a_round_leaves_all_loads_finite(workers):
     assert np.isfinite(tally.loads).all()
     assert np.isfinite(tally.counts).all()
     within_the_bound(scheme, out[:2_000].tolist(), workers)
+
+
+def test_the_gain_stays_small_where_a_round_is_many_half_lives():
+    keys = bursts(3, 20_000, 0.3)
+    scheme = GradedChoices(half_life=1)  # with one worker the gain grows by 2⁶⁴ in a round
+    plan = scheme.plan(1, 0)
+    _, tally = weighted(scheme, plan, keys, np.ones(keys.size))
+    assert tally.sums[GAIN] <= 2.0**60
+    following = scheme.replan(plan, scheme.report(plan, tally), Feedback.none(1))
+    assert following.start.tolist() == [0]
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.25, 0.125])
+def test_loads_may_fade_to_the_least_float_there_is(weight):
+    scheme = GradedChoices(half_life=1)
+    weights = np.zeros(1_300)
+    weights[:64] = weight
+    out, tally = weighted(scheme, scheme.plan(1, 0), np.zeros(1_300, np.uint64), weights)
+    assert not out.any()
+    assert 0 <= tally.loads[0] < 1e-300
 
 
 @pytest.mark.parametrize(

@@ -115,11 +115,11 @@ def _begin_round(plan: Any, tally: Any) -> None:
     sums, band = tally.sums, tally.band
     workers, target = plan.workers[0], plan.target[0]
     sums[GAIN] *= band[GROWTH]
-    while sums[GAIN] > _LARGEST_GAIN:
+    while sums[GAIN] > _LARGEST_GAIN:  # it may have passed it twice: a round may be many half-lives
         _divide_down(tally, _LARGEST_GAIN)
     mean, total, message = sums[MEAN], sums[MEAN] * workers, sums[GAIN]
     repaid = 0.0
-    if total > 0:
+    if ENOUGH * total > 0 and sums[MESSAGES] > 0:  # neither may have faded to the least of floats
         message *= total / sums[MESSAGES]
         repaid = min(1.0, sums[BALLAST] / (ENOUGH * total))
     heat = max(message, HOT * max(mean, sums[HOTTEST]))

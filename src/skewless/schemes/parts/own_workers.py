@@ -10,6 +10,8 @@ The places are a table without chains: the later of two keys that have the same 
 the other is where its first choice puts it, as a key that never moved. Lists lie in a pool, one
 after the other. A list that has no room left moves to where there is twice as much. If the pool has
 no room left, all places are given up: keys begin again with their first choices, in the same order.
+The pool's first four are worker 0 for ever. A place that nobody has leads there: the next four are
+loaded before it is known whose the place is, and what is no worker would be beyond the loads.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ class Places(NamedTuple):
 
 def empty_places(places: int, workers: int, room: int = POOL) -> Places:
     """So many places (a power of two) that nobody has, and room for at least a list of all."""
-    pool = np.zeros(max(room, 8 * (workers + LOOKS)), np.uint32)
-    return Places(np.zeros((places, 2), np.uint64), pool, np.zeros(1, np.int64))
+    pool = np.zeros(LOOKS + max(room, 8 * (workers + LOOKS)), np.uint32)
+    return Places(np.zeros((places, 2), np.uint64), pool, np.full(1, LOOKS, np.int64))
 
 
 @inlined
@@ -136,11 +138,20 @@ def remember(
         keys[number, _KEY] = (_tag_of(hashed) << _HALF) | start
         keys[number, _LIST] = np.uint64(0)
         _append(places, number, np.uint32(first))
-    length = keys[number, _LIST] >> _HALF
+        named = worker == first
+    else:
+        named = _names(pool, start, keys[number, _LIST] >> _HALF, np.uint32(worker))
+    if not named:
+        _append(places, number, np.uint32(worker))
+
+
+@inlined
+def _names(pool: U32, start: np.uint64, length: np.uint64, worker: np.uint32) -> bool:
+    """Whether a list has a worker: all are compared, for that way it takes many at a time."""
+    times = np.uint32(0)
     for i in range(length):
-        if pool[start + i] == np.uint32(worker):
-            return
-    _append(places, number, np.uint32(worker))
+        times += np.uint32(pool[start + i] == worker)
+    return times != np.uint32(0)
 
 
 @compiled
@@ -177,13 +188,13 @@ def _give_up_all(places: Places) -> None:
     for number in range(places.keys.shape[0]):
         places.keys[number, _KEY] = 0
         places.keys[number, _LIST] = 0
-    places.taken[0] = 0
+    places.taken[0] = LOOKS
 
 
 @compiled
 def least_loaded(loads: F64) -> int:
-    """The worker with the least load, of equals the first."""
+    """The worker with the least load, of equals the first; the last, if no load is a number."""
     worker, least = 0, least_of(loads)
-    while loads[worker] != least:
+    while loads[worker] != least and worker + 1 < loads.size:
         worker += 1
     return worker

@@ -1,4 +1,4 @@
-"""What a source of graded choices adds up, and the band around the mean for a round of W messages.
+"""What a source of graded choices adds up, and the band around the mean for a round of messages.
 
 A loop carries both in registers: sums change with every message, a round's facts with none of its
 messages. LLVM would not know that writing to one array leaves the others as they are.
