@@ -208,7 +208,7 @@ def _send(
     slack = grade * wide
     load = loads[worker]
     stays = load < mean + max(slack, patient)
-    # Whether the laggard lags for hot keys is known before the grade is; for others it must too.
+    # What lags for any key lags for hot ones too, and that is known before the key's grade is.
     if loads[laggard] < mean - wide or not stays:
         low = mean - wide - slack
         lags = loads[laggard] < low
